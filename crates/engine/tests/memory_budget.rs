@@ -11,6 +11,7 @@ mod ddl_support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ddl_support::{Session, TestDatabase, described};
 use farbird_engine::budget::{Account, Limits, Resource};
@@ -50,6 +51,12 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// The count is of one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a statement may take here.
 const BUDGET: u64 = 1 << 20;
@@ -157,6 +164,7 @@ fn measured(session: &mut Session, sql: &str) -> (Result<(u64, u64), String>, us
 
 #[test]
 fn no_statement_takes_more_than_its_budget() {
+    let _alone = alone();
     let (database, mut session) = TestDatabase::create();
     session.execute("create table big (id int not null primary key, same int, t varchar(200))");
     session.execute("create table copy (id int, same int, t varchar(200))");
@@ -199,6 +207,40 @@ fn no_statement_takes_more_than_its_budget() {
         }
         if budget.usage(Resource::Memory).used + budget.usage(Resource::Temporary).used > 0 {
             wrong.push(format!("{name}\n  has not given all back"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// With room for all of it, what an operator takes is what the account says, in many rows of a few bytes each: what is taken for
+/// each row shows there.
+#[test]
+fn what_is_taken_is_told() {
+    let _alone = alone();
+    let mut wrong = Vec::new();
+    for query in [
+        "select mod(a.id * 7919 + b.id * 104729, 1000003) k, a.id from n a cross join n b order by 1",
+        "select mod(a.id * 7919 + b.id * 104729, 1000003) k, a.id from n a cross join n b order by 1 fetch first 60000 rows only",
+        "select distinct mod(a.id * 7919 + b.id * 104729, 50021) from n a cross join n b",
+        "select distinct a.id * 1000 + b.id from n a cross join n b",
+        "select mod(a.id * 7919 + b.id * 104729, 100003) k, count(*) from n a cross join n b group by 1",
+        "select lpad(mod(a.id * 7919 + b.id * 104729, 100003), 12) k, sum(a.id) from n a cross join n b group by 1",
+        "select count(*) from n c join (select a.id * 600 + b.id k from n a cross join n b) d on d.k = c.id * 7",
+    ] {
+        let (database, mut session) = TestDatabase::create();
+        session.execute("create table n (id int not null)");
+        session.commit();
+        session.execute(
+            "execute block as declare i int = 0; begin while (i < 600) do begin insert into n values (:i); i = i + 1; end end",
+        );
+        session.commit();
+        let (found, taken) = measured(&mut session, query);
+        let told = database.engine().budget().usage(Resource::Memory).peak as usize;
+        println!("{:>6} KiB told {:>6}: {query}", taken >> 10, told >> 10);
+        // Groups of a number are small: a million of them fit in what a statement has.
+        let most = if query.contains("k, count(*)") { 8 << 20 } else { usize::MAX };
+        if found.is_err() || taken > told + MARGIN || told > most {
+            wrong.push(format!("{query}\n  took {} KiB, told {}, {found:?}", taken >> 10, told >> 10));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -71,6 +71,11 @@ impl Batch {
         self.rows >= self.limit || self.text_bytes >= TEXT_BYTES_MAX
     }
 
+    /// What the texts take that were put in since it was empty, in bytes.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text_bytes
+    }
+
     /// Values per row.
     pub fn width(&self) -> usize {
         self.width

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
 
+use farbird_budget::{extend_within, room};
 use farbird_session::Interrupt;
 use farbird_types::{Result, Value};
 use farbird_vector::Vectors;
@@ -23,6 +24,8 @@ const PART_ROWS: usize = 8_192;
 const PREFIX_BYTES: usize = 16;
 /// So many rows are put together again at a time for whoever takes rows.
 const HANDED_OUT_ROWS: usize = 128;
+/// What an entry takes, with its place in the copy from which sorted runs are merged.
+const SORTED_ENTRY_BYTES: usize = 2 * size_of::<Entry>();
 /// No entry, in the table of those that there are.
 const NONE: u32 = u32::MAX;
 /// After so many rows without repeated ones among them nobody looks for those any more before the rows are sorted.
@@ -34,6 +37,8 @@ pub(crate) struct KeyedColumns {
     parts: Vec<Vectors>,
     /// The keys of each part's rows.
     keys: Vec<KeyBytes>,
+    /// What rows and keys take in memory, at most.
+    part_bytes: usize,
     entries: Vec<Entry>,
     /// How many have been handed out.
     place: usize,
@@ -61,43 +66,43 @@ struct Seen {
 impl KeyedColumns {
     /// How many bytes more it takes at most in memory with further rows: what is needed to sort included.
     pub(crate) fn room(&self, rows: &Vectors, keys: &KeyBytes) -> usize {
-        // Parts that grow may have room for as many again.
-        2 * (bytes_of(rows) + keys.size_bytes()) + rows.len() * self.entry_bytes()
+        let seen = self.seen.as_ref().map_or(0, |seen| seen.room(self.entries.len() + rows.len()));
+        appended_bytes(rows, keys.size_bytes())
+            + room(&self.entries, rows.len()) * SORTED_ENTRY_BYTES
+            + seen * size_of::<u32>()
     }
 
-    fn entry_bytes(&self) -> usize {
-        // Both the vector and the table double when they grow.
-        let seen = if self.seen.is_some() { 4 * size_of::<u32>() } else { 0 };
-        2 * size_of::<Entry>() + seen
+    /// What it takes in memory, at most: what is needed to sort included.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let seen = self.seen.as_ref().map_or(0, |seen| seen.places.capacity());
+        self.part_bytes + self.entries.capacity() * SORTED_ENTRY_BYTES + seen * size_of::<u32>()
     }
 
-    /// Appends rows; gives by how much it has grown.
-    pub(crate) fn push(&mut self, rows: Vectors, keys: KeyBytes) -> usize {
+    /// Appends rows, within [`KeyedColumns::room`].
+    pub(crate) fn push(&mut self, rows: Vectors, keys: KeyBytes) {
         if self.seen.is_some() {
             return self.push_unseen(&rows, &keys);
         }
-        let bytes = self.entry_bytes() * rows.len();
         let part = self.part();
+        self.make_room_for_entries(rows.len());
         for row in 0..rows.len() {
             self.push_entry(part, keys.get(row));
         }
-        let (Some(own), Some(own_keys)) = (self.parts.get_mut(part), self.keys.get_mut(part)) else {
-            return bytes;
-        };
+        let (Some(own), Some(own_keys)) = (self.parts.get_mut(part), self.keys.get_mut(part)) else { return };
         if own.is_empty() {
-            let taken = bytes + bytes_of(&rows) + keys.size_bytes();
+            self.part_bytes += bytes_of(&rows) + keys.size_bytes();
             (*own, *own_keys) = (rows, keys);
-            return taken;
+            return;
         }
-        let taken = bytes + 2 * (bytes_of(&rows) + keys.size_bytes());
+        self.part_bytes += appended_bytes(&rows, keys.size_bytes());
         (0..keys.len()).for_each(|row| own_keys.push(keys.get(row)));
         own.append(rows);
-        taken
     }
 
     /// Appends those rows whose keys are not there yet.
-    fn push_unseen(&mut self, rows: &Vectors, keys: &KeyBytes) -> usize {
+    fn push_unseen(&mut self, rows: &Vectors, keys: &KeyBytes) {
         let part = self.part();
+        self.make_room_for_entries(rows.len());
         let mut fresh = Vec::new();
         let mut key_bytes = 0;
         for row in 0..rows.len() {
@@ -111,12 +116,10 @@ impl KeyedColumns {
                 }
             }
         }
-        let Some(own) = self.parts.get_mut(part) else { return 0 };
+        let Some(own) = self.parts.get_mut(part) else { return };
         let fresh = rows.gather(&fresh);
-        let taken = 2 * (bytes_of(&fresh) + key_bytes);
-        let count = fresh.len();
+        self.part_bytes += appended_bytes(&fresh, key_bytes);
         own.append(fresh);
-        let bytes = taken + count * self.entry_bytes();
         if let Some(seen) = &mut self.seen {
             seen.looked_at += rows.len();
             // Looking for what hardly ever repeats costs more than sorting it.
@@ -124,15 +127,16 @@ impl KeyedColumns {
                 self.seen = None;
             }
         }
-        bytes
     }
 
     /// Notes the key of the next entry; false if there is one with it already.
     fn note(&mut self, key: &[u8]) -> bool {
         let next = self.entries.len();
         let Some(mut seen) = self.seen.take() else { return true };
-        if seen.places.len() < 2 * (next + 1) {
-            seen.places = vec![NONE; (4 * (next + 1)).next_power_of_two()];
+        if seen.room(next + 1) > 0 {
+            // The old places go before the new ones come: what they say is known from the entries.
+            seen.places = Vec::new();
+            seen.places = vec![NONE; Seen::places_for(next + 1)];
             for (number, entry) in (0..).zip(&self.entries) {
                 let mut place = seen.place(self.key(entry));
                 while seen.places.get(place).is_some_and(|known| *known != NONE) {
@@ -173,6 +177,11 @@ impl KeyedColumns {
         self.parts.len() - 1
     }
 
+    /// Makes as much room for the entries of further rows as [`KeyedColumns::room`] says.
+    fn make_room_for_entries(&mut self, rows: usize) {
+        extend_within(&mut self.entries, rows, []);
+    }
+
     /// Appends the entry of the next row of a part.
     fn push_entry(&mut self, part: usize, key: &[u8]) {
         let row = match self.entries.last() {
@@ -187,21 +196,32 @@ impl KeyedColumns {
         key_of(&self.keys, entry)
     }
 
-    /// Of rows in order the first so many are kept, where they take no more than they need; gives the key of the last one, and what
-    /// they take.
-    pub(crate) fn keep_first(&mut self, rows: usize) -> (Option<Vec<u8>>, usize) {
+    /// How many bytes [`KeyedColumns::keep_first`] takes at most beside what there is.
+    pub(crate) fn room_to_keep_first(&self, rows: usize) -> usize {
+        let first = self.entries.get(..rows).unwrap_or(&self.entries);
+        let width = self.parts.first().map_or(0, Vectors::width);
+        let keys: usize = first.iter().map(|entry| self.key(entry).len() + size_of::<usize>()).sum();
+        // Texts are handed over.
+        2 * (keys + first.len() * width * size_of::<Value>()) + first.len() * SORTED_ENTRY_BYTES
+    }
+
+    /// Of rows in order the first so many are kept, where they take no more than they need.
+    pub(crate) fn keep_first(&mut self, rows: usize) {
         self.entries.truncate(rows);
-        let bound = self.entries.last().map(|last| self.key(last).to_vec());
         let mut kept = KeyedColumns::default();
-        let mut bytes = 0;
+        kept.make_room_for_entries(self.entries.len());
         for entries in self.entries.chunks(PART_ROWS) {
             let mut keys = KeyBytes::default();
             entries.iter().for_each(|entry| keys.push(key_of(&self.keys, entry)));
             let places: Vec<(u32, u32)> = entries.iter().map(Entry::place).collect();
-            bytes += kept.push(Vectors::take_from(&mut self.parts, &places), keys);
+            kept.push(Vectors::take_from(&mut self.parts, &places), keys);
         }
         *self = kept;
-        (bound, bytes)
+    }
+
+    /// The key of the last row.
+    pub(crate) fn last_key(&self) -> Option<&[u8]> {
+        self.entries.last().map(|last| self.key(last))
     }
 
     /// The next rows in order, so many at most; none at the end.
@@ -319,12 +339,27 @@ impl Entry {
 }
 
 impl Seen {
+    /// How many places there are for so many entries.
+    fn places_for(entries: usize) -> usize {
+        (3 * entries).next_power_of_two()
+    }
+
+    /// How many places there are to be made, where so many entries find too few.
+    fn room(&self, entries: usize) -> usize {
+        if self.places.len() >= 2 * entries { 0 } else { Seen::places_for(entries) }
+    }
+
     fn place(&self, key: &[u8]) -> usize {
         let mut hasher = self.state.build_hasher();
         hasher.write(key);
         hasher.write_usize(key.len());
         hasher.finish() as usize & (self.places.len() - 1)
     }
+}
+
+/// What rows and keys take at most where others are already: vectors that grow may have room for as many again.
+fn appended_bytes(rows: &Vectors, key_bytes: usize) -> usize {
+    2 * (bytes_of(rows) + key_bytes)
 }
 
 /// How many rows may be appended at a time.

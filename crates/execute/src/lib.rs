@@ -56,6 +56,7 @@ mod constraint;
 mod cursor;
 mod distinct_set;
 mod failure;
+mod few_rows;
 mod first_sorted;
 mod folded_hash;
 mod groups;

@@ -1,7 +1,7 @@
 //! ORDER BY and DISTINCT.
 //!
 //! Rows are kept by columns with keys that compare as they are ordered, and put together again when they are handed out. Of an
-//! order of which only the first rows are asked for, only those are kept.
+//! order of which only the first rows are asked for, only those are kept. What fits in one batch stays there.
 
 use std::sync::Arc;
 
@@ -10,9 +10,10 @@ use farbird_plan::{Distinct, Sort};
 use farbird_types::Result;
 use farbird_vector::Vectors;
 
-use crate::batch::Batch;
+use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::column_source::COLUMN_ROWS_MAX;
-use crate::in_order::{Prepared, for_each_by_columns, for_each_prepared};
+use crate::few_rows::FewRows;
+use crate::in_order::{Prepared, for_each, for_each_prepared};
 use crate::join_columns::bytes_of;
 use crate::key_filter::KeyFilter;
 use crate::keyed_columns::KeyedColumns;
@@ -123,8 +124,14 @@ struct Sorting {
     rows_max: usize,
     /// The columns that are looked at, those of the keys among them.
     wanted: Vec<bool>,
-    rows: Sorted<KeyedColumns>,
+    rows: Ordered,
     filled: bool,
+}
+
+/// Rows in order.
+enum Ordered {
+    Few(FewRows),
+    Many(Sorted<KeyedColumns>),
 }
 
 /// Rows with their keys.
@@ -144,7 +151,7 @@ impl Sorting {
             unique,
             rows_max: usize::MAX,
             wanted: vec![true; width],
-            rows: Sorted::empty(),
+            rows: Ordered::Few(FewRows::default()),
             filled: false,
         }
     }
@@ -157,7 +164,7 @@ impl Sorting {
 
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.filled = false;
-        self.rows = Sorted::empty();
+        self.rows = Ordered::Few(FewRows::default());
         self.keys.reset();
         self.input.open(context)
     }
@@ -167,7 +174,10 @@ impl Sorting {
         if !self.filled {
             self.fill(context)?;
         }
-        self.rows.hand_out(batch, &context.session.interrupt)?;
+        match &mut self.rows {
+            Ordered::Few(rows) => rows.hand_out(batch),
+            Ordered::Many(rows) => rows.hand_out(batch, &context.session.interrupt)?,
+        }
         Ok(!batch.is_empty())
     }
 
@@ -180,15 +190,36 @@ impl Sorting {
         if !self.filled {
             self.fill(context)?;
         }
-        *vectors = self.rows.take(rows_max, &self.wanted, &context.session.interrupt)?;
+        *vectors = match &mut self.rows {
+            Ordered::Few(rows) => {
+                let mut batch = Batch::new(self.wanted.len(), rows_max.min(BATCH_ROWS_MAX));
+                rows.hand_out(&mut batch);
+                Vectors::of_rows(batch.len(), batch.values(), &self.wanted)
+            }
+            Ordered::Many(rows) => rows.take(rows_max, &self.wanted, &context.session.interrupt)?,
+        };
         Ok(!vectors.is_empty())
     }
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.rows = match self.input.has_vectors() {
+            true => Ordered::Many(self.sorted_columns(context)?),
+            false => self.sorted_rows(context)?,
+        };
+        self.filled = true;
+        Ok(())
+    }
+
+    fn sorter(&self, context: &ExecutionContext<'_>) -> Sorter<KeyedColumns> {
         let workers = context.session.parallel_workers();
-        let mut sorter = Sorter::by_columns(self.unique, self.rows_max, workers, &context.budget);
+        Sorter::by_columns(self.unique, self.rows_max, workers, &context.budget)
+    }
+
+    /// The rows of an input that has vectors.
+    fn sorted_columns(&mut self, context: &mut ExecutionContext<'_>) -> Result<Sorted<KeyedColumns>> {
+        let mut sorter = self.sorter(context);
         let keys = &mut self.keys;
-        if self.input.has_vectors() && keys.are_for_any_thread() {
+        if keys.are_for_any_thread() {
             let mut keys = keys.clone();
             for_each_prepared(
                 self.input.as_mut(),
@@ -201,14 +232,36 @@ impl Sorting {
                 |WithKeys(rows, keys), context| sorter.push_columns(rows, keys, &context.session.interrupt),
             )?;
         } else {
-            let take = |rows: Vectors, context: &mut ExecutionContext<'_>| {
+            for_each(self.input.as_mut(), COLUMN_ROWS_MAX, context, |rows, context| {
                 let keys = keys.of(&rows, context)?;
                 sorter.push_columns(rows, keys, &context.session.interrupt)
-            };
-            for_each_by_columns(self.input.as_mut(), COLUMN_ROWS_MAX, &self.wanted, context, take)?;
+            })?;
         }
-        self.rows = sorter.finish(&context.session.interrupt)?;
-        self.filled = true;
-        Ok(())
+        sorter.finish(&context.session.interrupt)
+    }
+
+    /// The rows of an input that has none.
+    fn sorted_rows(&mut self, context: &mut ExecutionContext<'_>) -> Result<Ordered> {
+        let mut first = Batch::new(self.wanted.len(), BATCH_ROWS_MAX);
+        if !self.input.next(context, &mut first)? {
+            return Ok(Ordered::Few(FewRows::default()));
+        }
+        let keys = self.keys.of_batch(&first, context)?;
+        let mut batch = Batch::new(self.wanted.len(), BATCH_ROWS_MAX);
+        let mut has_more = self.input.next(context, &mut batch)?;
+        if !has_more && FewRows::are(&first) {
+            return Ok(Ordered::Few(FewRows::new(first, &keys, self.unique, self.rows_max)));
+        }
+        let mut sorter = self.sorter(context);
+        let columns_of = |batch: &Batch| Vectors::of_rows(batch.len(), batch.values(), &self.wanted);
+        sorter.push_columns(columns_of(&first), keys, &context.session.interrupt)?;
+        drop(first);
+        while has_more {
+            let rows = columns_of(&batch);
+            let keys = self.keys.of(&rows, context)?;
+            sorter.push_columns(rows, keys, &context.session.interrupt)?;
+            has_more = self.input.next(context, &mut batch)?;
+        }
+        Ok(Ordered::Many(sorter.finish(&context.session.interrupt)?))
     }
 }

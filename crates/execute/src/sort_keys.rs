@@ -9,6 +9,7 @@ use farbird_types::key::{KeyPart, encode_double_key, encode_key, encode_number_k
 use farbird_types::{Collation, Error, Result, Value, isc};
 use farbird_vector::{Column, Unit, Vectors};
 
+use crate::batch::Batch;
 use crate::blob_keys::BlobKeys;
 use crate::column_source::COLUMN_ROWS_MIN;
 use crate::computed::Computed;
@@ -189,6 +190,18 @@ impl SortKeys {
         Ok(keys)
     }
 
+    /// The keys of the rows of a batch.
+    ///
+    /// # Errors
+    /// As [`SortKeys::of`].
+    pub(crate) fn of_batch(&self, rows: &Batch, context: &mut ExecutionContext<'_>) -> Result<KeyBytes> {
+        let mut keys = KeyBytes::default();
+        for row in rows.rows() {
+            self.append_key_of(row, None, context, &mut keys)?;
+        }
+        Ok(keys)
+    }
+
     fn by_rows(
         &self,
         rows: &Vectors,
@@ -198,25 +211,44 @@ impl SortKeys {
         let mut keys = KeyBytes::default();
         let mut row = Vec::with_capacity(rows.width());
         for place in 0..rows.len() {
-            context.check_interrupt()?;
             row.clear();
             rows.read_row(place, &mut row);
-            let start = keys.bytes.len();
-            let mut partition = start;
-            for (number, Part { value, key }) in self.parts.iter().enumerate() {
-                if Some(number) == self.partition {
-                    partition = keys.bytes.len();
-                }
-                let mut value = value.expression().evaluate(&row, context)?;
-                if let Some(blobs) = &mut blobs {
-                    value = blobs.key_of(value, key.collation, context)?;
-                }
-                append_value(&value, key, self.is_order, &mut keys.bytes)?;
-            }
-            self.end_partition(start, partition, &mut keys.bytes)?;
-            keys.end();
+            self.append_key_of(&row, blobs.as_deref_mut(), context, &mut keys)?;
         }
         Ok(keys)
+    }
+
+    fn append_key_of(
+        &self,
+        row: &[Value],
+        mut blobs: Option<&mut BlobKeys>,
+        context: &mut ExecutionContext<'_>,
+        keys: &mut KeyBytes,
+    ) -> Result<()> {
+        context.check_interrupt()?;
+        let start = keys.bytes.len();
+        let mut partition = start;
+        for (number, Part { value, key }) in self.parts.iter().enumerate() {
+            if Some(number) == self.partition {
+                partition = keys.bytes.len();
+            }
+            match (value.expression(), &mut blobs) {
+                (Expression::Column(position), None) => {
+                    let value = row.get(*position).unwrap_or(&Value::Null);
+                    append_value(value, key, self.is_order, &mut keys.bytes)?;
+                }
+                (expression, blobs) => {
+                    let mut value = expression.evaluate(row, context)?;
+                    if let Some(blobs) = blobs {
+                        value = blobs.key_of(value, key.collation, context)?;
+                    }
+                    append_value(&value, key, self.is_order, &mut keys.bytes)?;
+                }
+            }
+        }
+        self.end_partition(start, partition, &mut keys.bytes)?;
+        keys.end();
+        Ok(())
     }
 
     /// Appends how long the partition's part is of the key that begins at `start`, if there is one.
@@ -237,7 +269,7 @@ impl KeyBytes {
 
     /// What they take in memory.
     pub(crate) fn size_bytes(&self) -> usize {
-        self.bytes.len() + size_of_val(self.ends.as_slice())
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
     /// The key of a row.

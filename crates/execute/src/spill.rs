@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
-use farbird_budget::{Reservation, StatementBudget};
+use farbird_budget::{HelpingThread, Reservation, StatementBudget};
 use farbird_session::Interrupt;
 use farbird_types::{Result, Value};
 use farbird_vector::Vectors;
@@ -161,20 +161,31 @@ impl Sorter<KeyedColumns> {
         if !has_room {
             self.memory.grow(room)?;
         }
-        let taken = self.rows.push(rows, keys);
-        self.memory.shrink(room.saturating_sub(taken));
+        self.rows.push(rows, keys);
+        self.release_surplus();
         if self.rows.len() / 2 > self.rows_max.saturating_add(SURPLUS_ROWS / 2) {
             self.keep_first(interrupt)?;
         }
         Ok(())
     }
 
-    /// Keeps the first of the rows in memory, as many as will be asked for.
+    /// Keeps the first of the rows in memory, as many as will be asked for; writes them as a run if there is no memory for a copy.
     fn keep_first(&mut self, interrupt: &Interrupt) -> Result<()> {
         self.sort(interrupt)?;
-        let (bound, bytes) = self.rows.keep_first(self.rows_max);
-        self.bound = bound;
-        self.memory.resize(bytes)
+        if self.rows.len() == self.rows_max {
+            self.bound = self.rows.last_key().map(<[u8]>::to_vec);
+        }
+        if !self.memory.try_grow(self.rows.room_to_keep_first(self.rows_max)) {
+            return self.write_run(interrupt);
+        }
+        self.rows.keep_first(self.rows_max);
+        self.release_surplus();
+        Ok(())
+    }
+
+    /// Gives back what the rows have been given room for and did not take.
+    fn release_surplus(&mut self) {
+        self.memory.shrink(self.memory.bytes().saturating_sub(self.rows.size_bytes()));
     }
 }
 
@@ -220,9 +231,7 @@ impl<M: RowsInMemory> Sorter<M> {
     }
 
     fn sort(&mut self, interrupt: &Interrupt) -> Result<()> {
-        let account = self.memory.budget().account();
-        let wanted = if self.rows.len() < THREADED_ROWS_MIN { 1 } else { self.workers };
-        let permits: Vec<_> = (1..wanted).map_while(|_| account.helping_thread()).collect();
+        let permits = helping_threads(self.rows.len(), self.workers, self.memory.budget());
         self.rows.sort(permits.len(), interrupt)?;
         if self.unique {
             self.rows.keep_first_of_equals();
@@ -237,6 +246,11 @@ impl<M: RowsInMemory> Sorter<M> {
             return Ok(());
         }
         self.sort(interrupt)?;
+        self.write_run(interrupt)
+    }
+
+    /// Writes the rows in memory, which are in order, as a run.
+    fn write_run(&mut self, interrupt: &Interrupt) -> Result<()> {
         let mut rows = std::mem::replace(&mut self.rows, M::none(self.unique));
         self.add_run(0, || Ok(rows.next()), interrupt)?;
         drop(rows);
@@ -403,6 +417,16 @@ impl Merge {
             }
         }
     }
+}
+
+/// Threads that help to sort so many rows, where so many may be at it, the statement's own included.
+pub(crate) fn helping_threads(
+    rows: usize,
+    workers: usize,
+    budget: &Arc<StatementBudget>,
+) -> Vec<HelpingThread> {
+    let wanted = if rows < THREADED_ROWS_MIN { 1 } else { workers };
+    (1..wanted).map_while(|_| budget.account().helping_thread()).collect()
 }
 
 /// The next row of a run; those in memory are the last run.

@@ -75,7 +75,7 @@ impl Vectors {
     }
 
     /// Rows of several parts of the same width, each place a part and a row of it, in their order. As
-    /// [`Vectors::take_value`], no row is asked for twice. Columns that are not there in some part are not there.
+    /// [`Vectors::take_value`], no row is asked for twice. Columns that are not there in one of these parts are not there.
     #[must_use]
     pub fn take_from(parts: &mut [Vectors], places: &[(u32, u32)]) -> Vectors {
         let width = parts.first().map_or(0, Vectors::width);
@@ -357,34 +357,32 @@ impl Column<'static> {
     }
 }
 
-/// A column of rows of several parts; `None` if some part has none.
+/// A column of rows of several parts; `None` if one of those has none. What it takes is in proportion to the rows: there may be
+/// many parts.
 fn take_column(parts: &mut [Vectors], position: usize, places: &[(u32, u32)]) -> Option<Column<'static>> {
-    let first = parts.iter().find(|part| !part.is_empty())?.column(position)?;
-    let plain = match first {
-        Column::Numbers(_, unit) => {
-            let unit = *unit;
-            operands(parts, position, |column| match column {
-                Column::Numbers(numbers, of_part) if *of_part == unit => Some(numbers),
-                _ => None,
-            })
-            .map(|numbers| Column::Numbers(gather_from(&numbers, places), unit))
-        }
-        Column::Doubles(_) => operands(parts, position, |column| match column {
-            Column::Doubles(doubles) => Some(doubles),
+    let column_of = |part: u32| parts.get(part as usize).and_then(|part| part.column(position));
+    let plain = match column_of(places.first()?.0)? {
+        Column::Numbers(_, unit) => gather_from(places, |part| match column_of(part) {
+            Some(Column::Numbers(numbers, of_part)) if of_part == unit => Some(numbers),
             _ => None,
         })
-        .map(|doubles| Column::Doubles(gather_from(&doubles, places))),
-        Column::Floats(_) => operands(parts, position, |column| match column {
-            Column::Floats(floats) => Some(floats),
+        .map(|numbers| Column::Numbers(numbers, *unit)),
+        Column::Doubles(_) => gather_from(places, |part| match column_of(part) {
+            Some(Column::Doubles(doubles)) => Some(doubles),
             _ => None,
         })
-        .map(|floats| Column::Floats(gather_from(&floats, places))),
+        .map(Column::Doubles),
+        Column::Floats(_) => gather_from(places, |part| match column_of(part) {
+            Some(Column::Floats(floats)) => Some(floats),
+            _ => None,
+        })
+        .map(Column::Floats),
         Column::Truths(_) | Column::Values(_) => None,
     };
     if plain.is_some() {
         return plain;
     }
-    if parts.iter().any(|part| !part.is_empty() && part.column(position).is_none()) {
+    if places.iter().any(|(part, _)| column_of(*part).is_none()) {
         return None;
     }
     let value = |(part, row): &(u32, u32)| {
@@ -393,41 +391,28 @@ fn take_column(parts: &mut [Vectors], position: usize, places: &[(u32, u32)]) ->
     Some(Column::of_values(places.iter().map(value).collect()))
 }
 
-/// A column of each part, if they are all of one kind; those of parts without rows do not count.
-fn operands<'p, T: Copy>(
-    parts: &'p [Vectors],
-    position: usize,
-    of_kind: impl Fn(&'p Column<'static>) -> Option<&'p Operand<'static, T>>,
-) -> Option<Vec<Option<&'p Operand<'static, T>>>> {
-    parts
-        .iter()
-        .map(|part| match part.is_empty() {
-            true => Some(None),
-            false => part.column(position).and_then(&of_kind).map(Some),
-        })
-        .collect()
-}
-
-fn gather_from<T: Copy + Default>(
-    parts: &[Option<&Operand<'static, T>>],
+/// The values of rows of several parts, if the columns of those are all of the kind that `of_part` gives.
+fn gather_from<'p, T: Copy + Default + 'p>(
     places: &[(u32, u32)],
-) -> Operand<'static, T> {
-    let part = |part: &u32| parts.get(*part as usize).copied().flatten();
-    let value = |(of, row): &(u32, u32)| match part(of).map(|part| &part.values) {
-        Some(Values::Many(values)) => values.get(*row as usize).copied().unwrap_or_default(),
-        Some(Values::One(value)) => *value,
-        None => T::default(),
-    };
-    let values = places.iter().map(value).collect();
-    let nulls = match parts.iter().flatten().all(|part| matches!(part.nulls, Nulls::None)) {
-        true => Nulls::None,
-        false => {
-            let is_null =
-                |(of, row): &(u32, u32)| part(of).is_none_or(|part| part.nulls.is_null(*row as usize));
-            Nulls::Some(Cow::Owned(places.iter().map(is_null).collect()))
+    of_part: impl Fn(u32) -> Option<&'p Operand<'static, T>>,
+) -> Option<Operand<'static, T>> {
+    let mut values = Vec::with_capacity(places.len());
+    let mut nulls: Option<Vec<bool>> = None;
+    for (place, (part, row)) in places.iter().enumerate() {
+        let (operand, row) = (of_part(*part)?, *row as usize);
+        values.push(match &operand.values {
+            Values::Many(values) => values.get(row).copied().unwrap_or_default(),
+            Values::One(value) => *value,
+        });
+        if !matches!(operand.nulls, Nulls::None) && operand.nulls.is_null(row) {
+            let nulls = nulls.get_or_insert_with(|| vec![false; places.len()]);
+            if let Some(is_null) = nulls.get_mut(place) {
+                *is_null = true;
+            }
         }
-    };
-    Operand::many(values, nulls)
+    }
+    let nulls = nulls.map_or(Nulls::None, |nulls| Nulls::Some(Cow::Owned(nulls)));
+    Some(Operand::many(values, nulls))
 }
 
 /// Values as numbers of a unit, if each is NULL or one.
