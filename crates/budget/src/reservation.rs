@@ -13,7 +13,7 @@ const STEP_BYTES_MAX: u64 = 64 << 10;
 /// would be all that he does.
 const SHARE_BYTES_MIN: u64 = 64 << 10;
 
-/// Most that one who can spill takes: more makes sorts and joins no faster.
+/// Most that sorts and joins take, which can spill: more makes them no faster.
 const SHARE_BYTES_MAX: u64 = 64 << 20;
 
 /// Memory charged to a statement; given back when it is dropped.
@@ -53,9 +53,21 @@ impl Reservation {
     /// of what the others have left, so that several in one statement get along.
     #[inline]
     pub fn try_grow(&mut self, bytes: usize) -> bool {
+        self.try_grow_up_to(SHARE_BYTES_MAX, bytes)
+    }
+
+    /// As [`Reservation::try_grow`], for one whom spilling costs far more than a sort or a join: he gets all of that share,
+    /// however large it is.
+    #[inline]
+    pub fn try_grow_to_share(&mut self, bytes: usize) -> bool {
+        self.try_grow_up_to(u64::MAX, bytes)
+    }
+
+    #[inline]
+    fn try_grow_up_to(&mut self, most: u64, bytes: usize) -> bool {
         let used = self.used.saturating_add(bytes as u64);
         if used > self.held {
-            let share = self.budget.share(self.held).clamp(SHARE_BYTES_MIN, SHARE_BYTES_MAX);
+            let share = self.budget.share(self.held).clamp(SHARE_BYTES_MIN, most);
             if used > share || self.take(used - self.held).is_err() {
                 return false;
             }

@@ -143,3 +143,30 @@ fn parts_show_what_each_takes_of_the_whole_and_share_its_limit() {
     assert_eq!(whole.usage(Resource::Memory).used, 0);
     assert_eq!(second.usage(Resource::Memory).used, 0);
 }
+
+#[test]
+fn who_works_leaves_fewer_threads_to_help_others() {
+    let server = Account::server(Limits { parallel_workers: 3, ..Limits::default() });
+    let report = server.begin_working();
+    let (first, second) = (server.helping_thread(), server.helping_thread());
+    assert!(first.is_some() && second.is_some() && server.helping_thread().is_none());
+    assert!(!server.is_crowded());
+    let other = server.open().begin_working();
+    assert!(server.is_crowded(), "two work and two help, where three may");
+    drop(second);
+    assert!(!server.is_crowded() && server.helping_thread().is_none());
+    drop((other, report));
+    // One who asks works himself, whether anybody has noted it or not.
+    let again = server.helping_thread();
+    assert!(again.is_some() && server.helping_thread().is_none());
+}
+
+#[test]
+fn groups_get_all_of_their_share_and_sorts_no_more_than_helps_them() {
+    let server = Account::server(limits(512 * MIB, 1024 * MIB));
+    let statement = server.statement();
+    let mut groups = statement.reserve();
+    assert!(groups.try_grow_to_share(200 << 20) && !groups.try_grow_to_share(100 << 20));
+    let mut sort = statement.reserve();
+    assert!(sort.try_grow(60 << 20) && !sort.try_grow(10 << 20));
+}

@@ -295,3 +295,75 @@ fn the_memory_of_a_sort_is_shown_as_long_as_its_cursor_is_open() {
     let closed = shown(&mut other);
     assert!(closed.iter().all(|bytes| *bytes < text_bytes), "{closed:?}, {text_bytes} bytes of texts");
 }
+
+#[test]
+fn the_memory_of_groups_and_joins_is_shown_while_their_rows_are_read() {
+    let (database, mut session) = tables(5_000);
+    set_memory(&database, u64::MAX);
+    let text_bytes: u64 =
+        session.rows("select sum(char_length(t)) from a").remove(0).parse().expect("a number");
+    session.commit();
+    let mut other = database.attach("SYSDBA", None);
+    let mut shown = || -> u64 {
+        let rows = other.rows("select max(mon$memory_used) from mon$memory_usage where mon$stat_group = 3");
+        other.commit();
+        rows[0].parse().expect("bytes")
+    };
+    for query in [
+        "select t || count(*) from a group by t",
+        "select distinct t from a",
+        "select b.t from a join b on a.t || '' = replace(b.t, 'table b', 'table a')",
+        "select count(*) over (order by t) from a",
+    ] {
+        let cursor = session.open(query);
+        session.fetch_one(cursor);
+        let open = shown();
+        assert!(
+            open >= text_bytes && open <= 20 * text_bytes,
+            "{query}: {open} of {text_bytes} bytes of texts"
+        );
+        session.rollback();
+        let closed = shown();
+        assert!(closed < text_bytes, "{query}: {closed} when it is closed");
+    }
+    // Numbers take little, but not nothing.
+    let cursor = session.open("select sum(n) from a group by n");
+    session.fetch_one(cursor);
+    let open = shown();
+    assert!((5_000 * 8..5_000 * 200).contains(&open), "{open} for 5,000 groups");
+    session.rollback();
+}
+
+#[test]
+fn numbers_past_64_bits_are_grouped_among_others() {
+    let (database, mut session) = tables(0);
+    session.execute("create table w (k numeric(38, 2), n int)");
+    session.commit();
+    // The first ones look as if all were short.
+    session.execute(
+        "execute block as declare i int = 0; begin while (i < 9000) do begin
+           insert into w values (iif(mod(:i, 11) = 0, null, mod(:i * 7919, 4000)
+             * cast(iif(:i > 6000 and mod(:i, 3) = 0, '1000000000000000000000000000000', '0.25') as numeric(38, 2))), :i);
+           i = i + 1; end end",
+    );
+    session.commit();
+    let as_texts = "select cast(k as varchar(60)) x, count(*), sum(n) from w group by 1 order by 1";
+    let as_numbers = "select cast(k as varchar(60)) x, c, s
+         from (select k, count(*) c, sum(n) s from w group by k) d order by 1";
+    let ordered = "select k from w group by k having count(*) > 0";
+    set_memory(&database, u64::MAX);
+    let expected = session.rows(as_texts);
+    let in_order = session.rows("select distinct k from w order by k");
+    assert!(expected.len() > 4_000, "{}", expected.len());
+    for memory in [u64::MAX, LITTLE] {
+        set_memory(&database, memory);
+        assert!(session.rows(as_numbers) == expected, "{memory}");
+        assert!(session.rows(ordered) == in_order, "{memory}");
+        // Row by row, since one of the arguments can fail.
+        let by_rows = session.rows(
+            "select cast(k as varchar(60)) x, c, s
+             from (select k, count(*) c, sum(iif(n < 0, 1 / (n - n), n)) s from w group by k) d order by 1",
+        );
+        assert!(by_rows == expected, "{memory}");
+    }
+}

@@ -21,7 +21,7 @@ use crate::in_order::{Prepared, for_each, for_each_prepared};
 use crate::join_columns::bytes_of;
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, Operator};
-use crate::spill::{Sorted, Sorter};
+use crate::spill::{Sorted, Sorter, helping_threads};
 use crate::stage::is_for_any_thread;
 use crate::vector::{ColumnKind, Program, Rows};
 
@@ -103,7 +103,10 @@ impl AggregateOperator {
             }
         }
         self.memory = Some(filling.groups.take_memory());
-        self.groups = Some(filling.groups.into_ordered(&context.session.interrupt)?);
+        let permits =
+            helping_threads(filling.groups.len(), context.session.parallel_workers(), &context.budget);
+        self.groups = Some(filling.groups.into_ordered(permits.len(), &context.session.interrupt)?);
+        drop(permits);
         self.overflow = filling.overflow.finish(&context.session.interrupt)?;
         self.overflow_head = self.overflow.next(&context.session.interrupt)?;
         self.filled = true;
@@ -112,15 +115,16 @@ impl AggregateOperator {
 
     /// The next group in the order of the keys. Groups in memory and those of the overflow have no key in common.
     fn next_group(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        let in_memory = self.groups.as_ref().and_then(OrderedGroups::next_key);
-        let from_memory = match (in_memory, &self.overflow_head) {
+        let from_memory = match (&mut self.groups, &self.overflow_head) {
             (None, None) => return Ok(None),
-            (Some(memory), Some((overflow, _))) => memory < overflow.as_slice(),
-            (memory, _) => memory.is_some(),
+            (Some(groups), Some((overflow, _))) => {
+                groups.next_key()?.is_some_and(|memory| memory < overflow.as_slice())
+            }
+            (groups, _) => groups.is_some(),
         };
         if from_memory && let Some(groups) = &mut self.groups {
             let row = groups.next(context)?;
-            if groups.next_key().is_none() {
+            if groups.is_at_end() {
                 self.groups = None;
                 self.memory = None;
             }

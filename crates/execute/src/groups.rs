@@ -19,6 +19,7 @@ use crate::blob_keys::BlobKeys;
 use crate::distinct_set::DistinctSet;
 use crate::folded_hash::FoldedState;
 use crate::keyed_rows::KeyedRows;
+use crate::number_groups::{AmongNumbers, NumberGroups};
 use crate::rows_in_memory::RowsInMemory;
 use crate::sort_keys::append_key;
 
@@ -188,6 +189,8 @@ pub(crate) struct CallColumns<'a> {
 pub(crate) struct GroupTable {
     aggregate: Arc<Aggregate>,
     count: u32,
+    /// The groups' keys, while they have one that came as plain numbers of one unit: none of what follows is there then.
+    numbers: Option<NumberGroups>,
     /// The keys of each group, one behind the other.
     keys: Vec<Value>,
     calls: Vec<Calls>,
@@ -199,8 +202,6 @@ pub(crate) struct GroupTable {
     by_order: Option<HashMap<Vec<u8>, u32>>,
     units: Vec<Unit>,
     /// By the keys as columns have them. Several may lead to one group: texts that differ in case only.
-    by_number: HashMap<i64, u32, FoldedState>,
-    null_group: Option<u32>,
     by_bytes: HashMap<Vec<u8>, u32, FoldedState>,
     memory: Reservation,
     /// Whether a group had no place.
@@ -278,18 +279,16 @@ impl Calls {
 impl GroupTable {
     /// No groups; without keys the one group that there always is. All are charged to a reservation.
     pub(crate) fn new(aggregate: &Arc<Aggregate>, memory: Reservation) -> GroupTable {
-        let state = FoldedState::new();
         let has_keys = !aggregate.keys.is_empty();
         let mut table = GroupTable {
             count: 0,
+            numbers: None,
             keys: Vec::new(),
             calls: aggregate.calls.iter().map(|call| Calls::of(call, has_keys)).collect(),
             errors: HashMap::new(),
             by_order: None,
             units: Vec::new(),
-            by_number: HashMap::with_hasher(state),
-            null_group: None,
-            by_bytes: HashMap::with_hasher(state),
+            by_bytes: HashMap::with_hasher(FoldedState::new()),
             memory,
             is_full: false,
             blobs: BlobKeys::default(),
@@ -303,18 +302,25 @@ impl GroupTable {
 
     /// Begins a group, whose order takes so many bytes; `None` if there is no place for it.
     fn begin(&mut self, keys: Vec<Value>, order_bytes: usize) -> Option<u32> {
+        let group = self.begin_with(
+            ENTRY_BYTES
+                + 2 * order_bytes
+                + 2 * size_of_val(keys.as_slice())
+                + keys.iter().map(heap_bytes).sum::<usize>(),
+        )?;
+        self.keys.extend(keys);
+        Some(group)
+    }
+
+    /// Begins a group, whose key takes so many bytes; `None` if there is no place for it.
+    fn begin_with(&mut self, key_bytes: usize) -> Option<u32> {
         let group = Some(self.count).filter(|group| *group != NO_GROUP)?;
-        let bytes = ENTRY_BYTES
-            + 2 * order_bytes
-            + 2 * size_of_val(keys.as_slice())
-            + keys.iter().map(heap_bytes).sum::<usize>()
-            + self.calls.iter().map(Calls::group_bytes).sum::<usize>();
+        let bytes = key_bytes + self.calls.iter().map(Calls::group_bytes).sum::<usize>();
         // One group fits anywhere. Once one had no place no other gets one: its first rows may be elsewhere.
-        self.is_full |= !self.memory.try_grow(bytes) && group > 0;
+        self.is_full |= !self.memory.try_grow_to_share(bytes) && group > 0;
         if self.is_full {
             return None;
         }
-        self.keys.extend(keys);
         for (calls, call) in self.calls.iter_mut().zip(&self.aggregate.calls) {
             calls.push(call);
         }
@@ -322,12 +328,46 @@ impl GroupTable {
         Some(group)
     }
 
+    /// The group of a number, or of NULL, where all keys are numbers; `None` if there is no place for it.
+    fn find_number(&mut self, key: Option<i64>) -> Option<u32> {
+        let numbers = self.numbers.as_ref()?;
+        if let Some(group) = numbers.find(key) {
+            return Some(group);
+        }
+        let room = numbers.room();
+        let group = self.begin_with(room)?;
+        self.numbers.as_mut()?.push(key);
+        Some(group)
+    }
+
+    /// Makes of groups by numbers such by values: for keys of another kind.
+    ///
+    /// # Errors
+    /// `virmemexh` without memory for them.
+    fn leave_numbers(&mut self) -> Result<()> {
+        let Some(numbers) = self.numbers.take() else { return Ok(()) };
+        let bytes = ENTRY_BYTES + 2 * (NUMBER_ORDER_BYTES + size_of::<Value>());
+        self.memory.grow(self.count as usize * bytes)?;
+        self.keys = (0..self.count).map(|group| numbers.value(group)).collect();
+        Ok(())
+    }
+
     /// The group of a key; a new one takes the key's values. `None` if there is no place for it.
-    fn find(&mut self, order: &[u8], keys: impl FnOnce() -> Vec<Value>) -> Result<Option<u32>> {
+    fn find(&mut self, order: &[u8], keys: Vec<Value>) -> Result<Option<u32>> {
+        if let (Some(numbers), [key]) = (&self.numbers, keys.as_slice()) {
+            match numbers.number_of(key) {
+                AmongNumbers::Key(key) => return Ok(self.find_number(key)),
+                AmongNumbers::Other => {
+                    self.refuse_others();
+                    return Ok(None);
+                }
+                AmongNumbers::Unknown => {}
+            }
+        }
         if let Some(group) = self.by_order()?.get(order) {
             return Ok(Some(*group));
         }
-        let group = self.begin(keys(), order.len());
+        let group = self.begin(keys, order.len());
         if let (Some(group), Some(by_order)) = (group, &mut self.by_order) {
             by_order.insert(order.to_vec(), group);
         }
@@ -336,6 +376,7 @@ impl GroupTable {
 
     /// The groups by what orders them.
     fn by_order(&mut self) -> Result<&HashMap<Vec<u8>, u32>> {
+        self.leave_numbers()?;
         if self.by_order.is_none() {
             let mut by_order = HashMap::with_capacity(self.count as usize);
             for group in 0..self.count {
@@ -373,7 +414,7 @@ impl GroupTable {
     ) -> Result<bool> {
         let group = match self.aggregate.keys.is_empty() {
             true => 0,
-            false => match self.find(order, || keys)? {
+            false => match self.find(order, keys)? {
                 Some(group) => group,
                 None => return Ok(false),
             },
@@ -463,12 +504,17 @@ impl GroupTable {
         keys: &[Column<'_>],
         context: &mut ExecutionContext<'_>,
     ) -> Result<Vec<u32>> {
-        let is_canonical = self.is_canonical(keys)?;
-        if let [Column::Numbers(column, _)] = keys
-            && is_canonical
+        if let [Column::Numbers(column, unit)] = keys
+            && self.has_numbers(*unit)
         {
-            return self.numbers_of_numbers(rows, keys, column, context);
+            return Ok(self.numbers_of_numbers(rows, column));
         }
+        if let [column] = keys
+            && let Some(numbers) = self.numbers_of_values(rows, column)?
+        {
+            return Ok(numbers);
+        }
+        let is_canonical = self.is_canonical(keys)?;
         let mut numbers = Vec::with_capacity(rows);
         let mut bytes = Vec::new();
         let mut ends = Vec::with_capacity(rows);
@@ -496,45 +542,50 @@ impl GroupTable {
     }
 
     /// As [`GroupTable::numbers_of`] for one key of plain numbers.
-    fn numbers_of_numbers(
-        &mut self,
-        rows: usize,
-        keys: &[Column<'_>],
-        column: &Operand<'_, i64>,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<Vec<u32>> {
-        let mut numbers = Vec::with_capacity(rows);
+    fn numbers_of_numbers(&mut self, rows: usize, column: &Operand<'_, i64>) -> Vec<u32> {
         // Rows of one group often follow each other.
         let mut latest = None;
-        for row in 0..rows {
-            let number = match (column.get(row), latest) {
-                (Some(key), Some((latest_key, group))) if key == latest_key => group,
-                (Some(key), _) => {
-                    let group = match self.by_number.get(&key) {
-                        Some(group) => *group,
-                        None => {
-                            let group = self.find_values(keys, row, true, context)?;
-                            if group != NO_GROUP {
-                                self.by_number.insert(key, group);
-                            }
-                            group
-                        }
-                    };
+        let number = |row| {
+            let key = column.get(row);
+            match latest {
+                Some((latest_key, group)) if latest_key == key => group,
+                _ => {
+                    let group = self.find_number(key).unwrap_or(NO_GROUP);
                     latest = Some((key, group));
                     group
                 }
-                (None, _) => match self.null_group {
-                    Some(group) => group,
-                    None => {
-                        let group = self.find_values(keys, row, true, context)?;
-                        self.null_group = Some(group).filter(|group| *group != NO_GROUP);
-                        group
-                    }
-                },
-            };
-            numbers.push(number);
+            }
+        };
+        (0..rows).map(number).collect()
+    }
+
+    /// As [`GroupTable::numbers_of_numbers`] for values that are equal to such numbers, or to none of them; `None` if nobody can
+    /// tell, or if the groups' keys are no numbers.
+    fn numbers_of_values(&mut self, rows: usize, column: &Column<'_>) -> Result<Option<Vec<u32>>> {
+        let mut found = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let Some(numbers) = &self.numbers else { return Ok(None) };
+            found.push(match numbers.number_of(&column.value(row)?) {
+                AmongNumbers::Key(key) => self.find_number(key).unwrap_or(NO_GROUP),
+                AmongNumbers::Other => self.refuse_others(),
+                AmongNumbers::Unknown => return Ok(None),
+            });
         }
-        Ok(numbers)
+        Ok(Some(found))
+    }
+
+    /// Of a key that no group has: none gets it, nor any other that has none.
+    fn refuse_others(&mut self) -> u32 {
+        self.is_full = true;
+        NO_GROUP
+    }
+
+    /// Whether all groups have numbers of this unit for keys; if there are none yet, those to come.
+    fn has_numbers(&mut self, unit: Unit) -> bool {
+        if self.count == 0 && self.by_order.is_none() && self.numbers.is_none() {
+            self.numbers = Some(NumberGroups::new(unit));
+        }
+        self.numbers.as_ref().is_some_and(|numbers| numbers.unit().narrowed() == unit.narrowed())
     }
 
     /// Whether keys are numbers of the same units as all before, so that what they are says which group is theirs.
@@ -572,7 +623,7 @@ impl GroupTable {
             return Ok(self.begin(values, order_bytes).unwrap_or(NO_GROUP));
         }
         let (values, order) = self.key(values.into_iter(), context)?;
-        Ok(self.find(&order, || values)?.unwrap_or(NO_GROUP))
+        Ok(self.find(&order, values)?.unwrap_or(NO_GROUP))
     }
 
     /// What the groups are charged to, for whoever has them next.
@@ -613,11 +664,27 @@ impl GroupTable {
         Ok((keys, order))
     }
 
-    /// The groups in the order of their keys.
+    /// How many groups there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The groups in the order of their keys; so many threads may help.
     ///
     /// # Errors
     /// The interrupt's.
-    pub(crate) fn into_ordered(mut self, interrupt: &Interrupt) -> Result<OrderedGroups> {
+    pub(crate) fn into_ordered(mut self, helping: usize, interrupt: &Interrupt) -> Result<OrderedGroups> {
+        let order = match &mut self.numbers {
+            Some(numbers) => Order::Numbers(numbers.put_in_order(helping, interrupt)?.into_iter()),
+            None => Order::Keys(self.order_of_keys(interrupt)?),
+        };
+        self.by_bytes = HashMap::with_hasher(FoldedState::new());
+        let mut ordered = OrderedGroups { groups: self, order, head: None, key: Vec::new() };
+        ordered.advance();
+        Ok(ordered)
+    }
+
+    fn order_of_keys(&mut self, interrupt: &Interrupt) -> Result<KeyedRows> {
         let mut order = KeyedRows::default();
         match self.by_order.take() {
             Some(by_order) => by_order.into_iter().for_each(|(key, group)| {
@@ -633,27 +700,44 @@ impl GroupTable {
             }
         }
         order.sort(0, interrupt)?;
-        self.by_number = HashMap::with_hasher(FoldedState::new());
-        self.by_bytes = HashMap::with_hasher(FoldedState::new());
-        let mut ordered = OrderedGroups { groups: self, order, head: None, key: Vec::new() };
-        ordered.advance();
-        Ok(ordered)
+        Ok(order)
     }
 }
 
 /// Groups on their way out, in the order of their keys.
 pub(crate) struct OrderedGroups {
     groups: GroupTable,
-    order: KeyedRows,
-    /// The next group, and the bytes that order it.
+    order: Order,
+    /// The next group, and the bytes that order it, if they are known.
     head: Option<u32>,
     key: Vec<u8>,
 }
 
+/// The numbers of groups in the order of their keys.
+enum Order {
+    /// Of keys that are numbers.
+    Numbers(std::vec::IntoIter<u32>),
+    /// Behind the bytes that order each.
+    Keys(KeyedRows),
+}
+
 impl OrderedGroups {
+    /// Whether there is no further group.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.head.is_none()
+    }
+
     /// The bytes that order the next group; `None` at the end.
-    pub(crate) fn next_key(&self) -> Option<&[u8]> {
-        self.head.map(|_| self.key.as_slice())
+    ///
+    /// # Errors
+    /// Internal ones.
+    pub(crate) fn next_key(&mut self) -> Result<Option<&[u8]>> {
+        let Some(group) = self.head else { return Ok(None) };
+        if let (Some(numbers), Some(key)) = (&self.groups.numbers, self.groups.aggregate.keys.first()) {
+            self.key.clear();
+            append_key(&numbers.value(group), &ordered_by(key.collation), &mut self.key)?;
+        }
+        Ok(Some(&self.key))
     }
 
     /// The row of the next group: keys and results.
@@ -668,8 +752,13 @@ impl OrderedGroups {
         }
         let width = self.groups.aggregate.keys.len();
         let mut row = Vec::with_capacity(width + self.groups.calls.len());
-        let keys = self.groups.keys.get_mut(group as usize * width..(group as usize + 1) * width);
-        row.extend(keys.unwrap_or_default().iter_mut().map(std::mem::take));
+        match &self.groups.numbers {
+            Some(numbers) => row.push(numbers.value(group)),
+            None => {
+                let keys = self.groups.keys.get_mut(group as usize * width..(group as usize + 1) * width);
+                row.extend(keys.unwrap_or_default().iter_mut().map(std::mem::take));
+            }
+        }
         for calls in &mut self.groups.calls {
             row.push(calls.finish(group, context)?);
         }
@@ -677,9 +766,12 @@ impl OrderedGroups {
     }
 
     fn advance(&mut self) {
-        self.head = match self.order.next_with(&mut self.key) {
-            Some([Value::Integer { unscaled, .. }]) => u32::try_from(*unscaled).ok(),
-            _ => None,
+        self.head = match &mut self.order {
+            Order::Numbers(order) => order.next(),
+            Order::Keys(order) => match order.next_with(&mut self.key) {
+                Some([Value::Integer { unscaled, .. }]) => u32::try_from(*unscaled).ok(),
+                _ => None,
+            },
         };
     }
 }

@@ -75,6 +75,7 @@ mod merge_many;
 mod modify;
 mod modify_many;
 mod named_rows;
+mod number_groups;
 mod operator;
 mod ordering;
 mod range_join;

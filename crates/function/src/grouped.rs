@@ -1,6 +1,7 @@
 //! The accumulators of one call in many groups, side by side: rows are added to the group that each belongs to, without
 //! being put in order of groups first.
 
+use farbird_budget::extend_within;
 use farbird_types::{Error, Result, Value};
 
 use crate::accumulator::{Accumulator, GroupedAccumulator, GroupedRows};
@@ -32,12 +33,11 @@ impl<A: OfGroup> Grouped<A> {
 
 impl<A: OfGroup> GroupedAccumulator for Grouped<A> {
     fn push(&mut self) {
-        self.accumulators.push((self.start)());
+        extend_within(&mut self.accumulators, 1, [(self.start)()]);
     }
 
     fn group_bytes(&self) -> usize {
-        // A vector that grows has room for as many again.
-        2 * size_of::<A>()
+        grown(size_of::<A>())
     }
 
     fn add(&mut self, group: u32, context: &mut Context<'_>, arguments: &[Value]) -> Result<()> {
@@ -56,16 +56,7 @@ impl<A: OfGroup> GroupedAccumulator for Grouped<A> {
         if A::add_grouped(&mut self.accumulators, context, rows, failed) {
             return;
         }
-        let mut row = Vec::with_capacity(rows.arguments.len());
-        rows.places.for_each(|place| {
-            let Some(group) = rows.groups.get(place) else { return };
-            row.clear();
-            let mut values = rows.arguments.iter().map(|argument| argument.value(place));
-            let computed = values.try_for_each(|value| value.map(|value| row.push(value)));
-            if let Err(error) = computed.and_then(|()| self.add(*group, context, &row)) {
-                failed(*group, error);
-            }
-        });
+        add_rows(self, context, rows, failed);
     }
 
     fn result(&self, group: u32, context: &mut Context<'_>) -> Result<Value> {
@@ -76,8 +67,32 @@ impl<A: OfGroup> GroupedAccumulator for Grouped<A> {
     }
 }
 
-fn no_such_group() -> Error {
+/// What an element of so many bytes takes in a vector that grows by [`extend_within`]: it has room for half as many again at most.
+pub(crate) fn grown(bytes: usize) -> usize {
+    (bytes * 3).div_ceil(2)
+}
+
+pub(crate) fn no_such_group() -> Error {
     Error::internal("a group that has not begun")
+}
+
+/// Adds rows one by one.
+pub(crate) fn add_rows(
+    accumulators: &mut impl GroupedAccumulator,
+    context: &mut Context<'_>,
+    rows: &GroupedRows<'_>,
+    failed: &mut dyn FnMut(u32, Error),
+) {
+    let mut row = Vec::with_capacity(rows.arguments.len());
+    rows.places.for_each(|place| {
+        let Some(group) = rows.groups.get(place) else { return };
+        row.clear();
+        let mut values = rows.arguments.iter().map(|argument| argument.value(place));
+        let computed = values.try_for_each(|value| value.map(|value| row.push(value)));
+        if let Err(error) = computed.and_then(|()| accumulators.add(*group, context, &row)) {
+            failed(*group, error);
+        }
+    });
 }
 
 /// Calls `take` with each row's value that is not NULL and the accumulator of its group.

@@ -1,5 +1,6 @@
 //! SUM and AVG: exact numbers exactly, in INT128; DECFLOAT as DECFLOAT(34); FLOAT and DOUBLE as DOUBLE.
 
+use farbird_budget::extend_within;
 use farbird_types::decimal::{Decimal, Precision, Rounding};
 use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, isc};
 use farbird_vector::{Column, Selection, Unit};
@@ -8,7 +9,7 @@ use super::types::{argument_type, must_be_numeric, nullable};
 use crate::accumulator::{GroupedAccumulator, GroupedRows};
 use crate::accumulator::{add_one_by_one, misused, of_same_call};
 use crate::context::Context;
-use crate::grouped::{Grouped, OfGroup, for_each_present};
+use crate::grouped::{Grouped, OfGroup, add_rows, for_each_present, grown, no_such_group};
 use crate::numeric::{Number, number};
 use crate::{Accumulator, argument};
 
@@ -52,13 +53,18 @@ pub(super) fn start_average(_: &[ColumnType], result: &ColumnType) -> Box<dyn Ac
 }
 
 pub(super) fn start_sums(_: &[ColumnType], result: &ColumnType) -> Box<dyn GroupedAccumulator> {
-    let sum = Sum { average: false, ..Sum::new(result) };
-    Grouped::boxed(move || sum.clone())
+    start_grouped(Sum { average: false, ..Sum::new(result) })
 }
 
 pub(super) fn start_averages(_: &[ColumnType], result: &ColumnType) -> Box<dyn GroupedAccumulator> {
-    let average = Sum { average: true, ..Sum::new(result) };
-    Grouped::boxed(move || average.clone())
+    start_grouped(Sum { average: true, ..Sum::new(result) })
+}
+
+fn start_grouped(start: Sum) -> Box<dyn GroupedAccumulator> {
+    match start.total {
+        Total::Exact(_) => Box::new(ExactSums { start, totals: Vec::new(), counts: Vec::new() }),
+        Total::Double(_) | Total::Decimal(_) => Grouped::boxed(move || start.clone()),
+    }
 }
 
 #[derive(Clone)]
@@ -218,34 +224,87 @@ impl OfGroup for Sum {
         accumulators: &mut [Sum],
         _: &mut Context<'_>,
         rows: &GroupedRows<'_>,
-        failed: &mut dyn FnMut(u32, Error),
+        _: &mut dyn FnMut(u32, Error),
     ) -> bool {
-        let is_double = match accumulators.first().map(|sum| &sum.total) {
-            None => return true,
-            Some(Total::Exact(_)) => false,
-            Some(Total::Double(_)) => true,
-            Some(Total::Decimal(_)) => return false,
+        let ([Column::Doubles(doubles) | Column::Floats(doubles)], Some(Total::Double(_)) | None) =
+            (rows.arguments, accumulators.first().map(|sum| &sum.total))
+        else {
+            return false;
         };
-        match rows.arguments {
-            [Column::Numbers(numbers, Unit::Exact(_) | Unit::Wide(_))] if !is_double => {
-                for_each_present(accumulators, numbers, rows, |sum, group, number| {
-                    let Total::Exact(total) = &mut sum.total else { return };
-                    match total.checked_add(i128::from(number)) {
-                        Some(more) => *total = more,
-                        None => failed(group, overflow()),
-                    }
-                    sum.count += 1;
-                });
-            }
-            [Column::Doubles(doubles) | Column::Floats(doubles)] if is_double => {
-                for_each_present(accumulators, doubles, rows, |sum, _, double| {
-                    let Total::Double(total) = &mut sum.total else { return };
-                    *total += double;
-                    sum.count += 1;
-                });
-            }
-            _ => return false,
-        }
+        for_each_present(accumulators, doubles, rows, |sum, _, double| {
+            let Total::Double(total) = &mut sum.total else { return };
+            *total += double;
+            sum.count += 1;
+        });
         true
+    }
+}
+
+/// Exact sums or averages of many groups, in a third of what accumulators of any kind would take.
+struct ExactSums {
+    /// That of a group without rows.
+    start: Sum,
+    /// Unscaled, in the scale of the result.
+    totals: Vec<i128>,
+    /// How many numbers that are.
+    counts: Vec<i64>,
+}
+
+impl ExactSums {
+    /// One of them by itself.
+    fn of_group(&self, group: u32) -> Result<Sum> {
+        let (total, count) = (self.totals.get(group as usize), self.counts.get(group as usize));
+        let (Some(total), Some(count)) = (total, count) else { return Err(no_such_group()) };
+        Ok(Sum { total: Total::Exact(*total), count: *count, ..self.start.clone() })
+    }
+}
+
+impl GroupedAccumulator for ExactSums {
+    fn push(&mut self) {
+        extend_within(&mut self.totals, 1, [0]);
+        extend_within(&mut self.counts, 1, [0]);
+    }
+
+    fn group_bytes(&self) -> usize {
+        grown(size_of::<i128>() + size_of::<i64>())
+    }
+
+    fn add(&mut self, group: u32, context: &mut Context<'_>, arguments: &[Value]) -> Result<()> {
+        let mut sum = self.of_group(group)?;
+        sum.add(context, arguments)?;
+        if let (Total::Exact(more), Some(total), Some(count)) =
+            (sum.total, self.totals.get_mut(group as usize), self.counts.get_mut(group as usize))
+        {
+            (*total, *count) = (more, sum.count);
+        }
+        Ok(())
+    }
+
+    fn add_columns(
+        &mut self,
+        context: &mut Context<'_>,
+        rows: &GroupedRows<'_>,
+        failed: &mut dyn FnMut(u32, Error),
+    ) {
+        let [Column::Numbers(numbers, Unit::Exact(_) | Unit::Wide(_))] = rows.arguments else {
+            return add_rows(self, context, rows, failed);
+        };
+        rows.places.for_each(|place| {
+            if let Some(number) = numbers.get(place)
+                && let Some(group) = rows.groups.get(place)
+                && let Some(total) = self.totals.get_mut(*group as usize)
+                && let Some(count) = self.counts.get_mut(*group as usize)
+            {
+                match total.checked_add(i128::from(number)) {
+                    Some(more) => *total = more,
+                    None => failed(*group, overflow()),
+                }
+                *count += 1;
+            }
+        });
+    }
+
+    fn result(&self, group: u32, context: &mut Context<'_>) -> Result<Value> {
+        self.of_group(group)?.result(context)
     }
 }
