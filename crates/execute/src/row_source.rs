@@ -140,15 +140,24 @@ pub(crate) struct RecursiveOperator {
     /// The row handed out last, whose successors come next.
     latest: Option<Vec<Value>>,
     levels: Vec<Level>,
+    /// The members of levels that are over: they are used again.
+    steps: Vec<Step>,
     anchor_rows: Batch,
 }
 
 /// One level of recursion: the recursive members, looking at one row.
 struct Level {
-    step: Box<dyn Operator>,
+    step: Step,
     frame: Frame,
-    rows: Batch,
     /// What its row is charged to: dropped with it.
+    _memory: Reservation,
+}
+
+/// The operators of the recursive members, for one level at a time.
+struct Step {
+    operator: Box<dyn Operator>,
+    rows: Batch,
+    /// What they are charged to: dropped with them.
     _memory: Reservation,
 }
 
@@ -159,6 +168,7 @@ impl RecursiveOperator {
             anchor: build(&recursive.anchor),
             latest: None,
             levels: Vec::new(),
+            steps: Vec::new(),
             anchor_rows: Batch::new(recursive.anchor.width(), 1),
             recursive: recursive.clone(),
         }
@@ -168,21 +178,27 @@ impl RecursiveOperator {
         if self.levels.len() >= RECURSION_DEPTH_MAX {
             return Err(Error::new(isc::REQ_MAX_CLONES_EXCEEDED));
         }
+        let step = match self.steps.pop() {
+            Some(step) => step,
+            None => self.step(context)?,
+        };
         let mut memory = context.budget.reserve();
-        memory.grow(LEVEL_BYTES + row_bytes(&row))?;
+        memory.grow(row_bytes(&row))?;
         let mut frame = context.frame.descend();
         if let Some(place) = frame.working_rows.get_mut(self.recursive.place) {
             *place = row;
         }
-        let mut level = Level {
-            step: (self.build)(&self.recursive.step),
-            frame,
-            rows: Batch::new(self.recursive.step.width(), 1),
-            _memory: memory,
-        };
+        let mut level = Level { step, frame, _memory: memory };
         level.inside(context, |step, _, context| step.open(context))?;
         self.levels.push(level);
         Ok(())
+    }
+
+    fn step(&self, context: &ExecutionContext<'_>) -> Result<Step> {
+        let mut memory = context.budget.reserve();
+        memory.grow(LEVEL_BYTES)?;
+        let operator = (self.build)(&self.recursive.step);
+        Ok(Step { operator, rows: Batch::new(self.recursive.step.width(), 1), _memory: memory })
     }
 
     fn next_row(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
@@ -191,9 +207,9 @@ impl RecursiveOperator {
         }
         while let Some(level) = self.levels.last_mut() {
             if level.inside(context, |step, rows, context| step.next(context, rows))? {
-                return Ok(Some(level.rows.take_row(0)));
+                return Ok(Some(level.step.rows.take_row(0)));
             }
-            self.levels.pop();
+            self.steps.extend(self.levels.pop().map(|level| level.step));
         }
         if self.anchor.next(context, &mut self.anchor_rows)? {
             return Ok(Some(self.anchor_rows.take_row(0)));
@@ -210,7 +226,7 @@ impl Level {
         run: impl FnOnce(&mut dyn Operator, &mut Batch, &mut ExecutionContext<'_>) -> Result<T>,
     ) -> Result<T> {
         std::mem::swap(&mut self.frame, &mut context.frame);
-        let result = run(self.step.as_mut(), &mut self.rows, context);
+        let result = run(self.step.operator.as_mut(), &mut self.step.rows, context);
         std::mem::swap(&mut self.frame, &mut context.frame);
         result
     }
@@ -220,6 +236,7 @@ impl Operator for RecursiveOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.latest = None;
         self.levels.clear();
+        self.steps.clear();
         self.anchor.open(context)
     }
 
