@@ -220,18 +220,18 @@ fn what_is_taken_is_told() {
     let mut wrong = Vec::new();
     for query in [
         "select mod(a.id * 7919 + b.id * 104729, 1000003) k, a.id from n a cross join n b order by 1",
-        "select mod(a.id * 7919 + b.id * 104729, 1000003) k, a.id from n a cross join n b order by 1 fetch first 60000 rows only",
+        "select mod(a.id * 7919 + b.id * 104729, 1000003) k, a.id from n a cross join n b order by 1 fetch first 40000 rows only",
         "select distinct mod(a.id * 7919 + b.id * 104729, 50021) from n a cross join n b",
         "select distinct a.id * 1000 + b.id from n a cross join n b",
         "select mod(a.id * 7919 + b.id * 104729, 100003) k, count(*) from n a cross join n b group by 1",
         "select lpad(mod(a.id * 7919 + b.id * 104729, 100003), 12) k, sum(a.id) from n a cross join n b group by 1",
-        "select count(*) from n c join (select a.id * 600 + b.id k from n a cross join n b) d on d.k = c.id * 7",
+        "select count(*) from n c join (select a.id * 400 + b.id k from n a cross join n b) d on d.k = c.id * 7",
     ] {
         let (database, mut session) = TestDatabase::create();
         session.execute("create table n (id int not null)");
         session.commit();
         session.execute(
-            "execute block as declare i int = 0; begin while (i < 600) do begin insert into n values (:i); i = i + 1; end end",
+            "execute block as declare i int = 0; begin while (i < 400) do begin insert into n values (:i); i = i + 1; end end",
         );
         session.commit();
         let (found, taken) = measured(&mut session, query);

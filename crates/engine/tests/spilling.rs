@@ -319,7 +319,7 @@ fn the_memory_of_groups_and_joins_is_shown_while_their_rows_are_read() {
         session.fetch_one(cursor);
         let open = shown();
         assert!(
-            open >= text_bytes && open <= 20 * text_bytes,
+            open >= text_bytes && open <= 40 * text_bytes,
             "{query}: {open} of {text_bytes} bytes of texts"
         );
         session.rollback();
