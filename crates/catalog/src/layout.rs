@@ -5,12 +5,12 @@ use std::sync::Arc;
 use farbird_record::RecordFormat;
 use farbird_store::{
     CodecId, IndexDefinition, IndexId as StoreIndex, KeyPart, KeySource, RelationId as StoreRelation,
-    RelationLayout, RowPredicate,
+    RelationLayout, RowPredicate, TemporaryRows,
 };
 use farbird_types::{CastContext, Collation, Result, SqlType, Timestamp, Value, ZoneId, convert};
 
 use crate::index_compiler::index_compiler;
-use crate::{Column, Format, Index, Relation};
+use crate::{Column, Format, Index, Relation, RelationKind};
 
 /// The store's description of a relation; the same one for the same relation.
 pub fn layout(relation: &Relation) -> Arc<RelationLayout> {
@@ -25,6 +25,11 @@ fn make(relation: &Relation) -> RelationLayout {
         added_defaults: added_defaults(relation),
         indexes: relation.indexes.iter().map(|index| index_definition(relation, index)).collect(),
         codec: relation.codec.as_deref().and_then(codec),
+        temporary: match relation.kind {
+            RelationKind::TemporaryTransaction => Some(TemporaryRows::UntilTransactionEnds),
+            RelationKind::TemporarySession => Some(TemporaryRows::UntilSessionEnds),
+            RelationKind::Table | RelationKind::View { .. } | RelationKind::System => None,
+        },
     }
 }
 

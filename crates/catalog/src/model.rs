@@ -601,6 +601,11 @@ impl Relation {
         )
     }
 
+    /// Whether its rows are kept by each session or transaction for itself.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self.kind, RelationKind::TemporaryTransaction | RelationKind::TemporarySession)
+    }
+
     /// Whether it is a view.
     pub fn is_view(&self) -> bool {
         matches!(self.kind, RelationKind::View { .. })

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use farbird_catalog::statistics::Statistics;
-use farbird_catalog::{Index, Relation};
+use farbird_catalog::{Index, Relation, RelationKind};
 use farbird_expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
 use farbird_function::date::part_value;
 use farbird_sql::ast::{self, ComparisonOperator};
@@ -22,6 +22,8 @@ use crate::prefix::like_prefix;
 
 /// Rows of a table of which nothing is known.
 const ROWS_UNKNOWN: f64 = 10.0;
+/// Rows of a temporary table, which each session has its own of: enough that none is gone through for each row of another.
+const ROWS_TEMPORARY: f64 = 1_000.0;
 /// Rows of a block, when nothing is known.
 const BLOCK_ROWS: f64 = 350.0;
 /// Part of the rows that an equality leaves, when nothing is known.
@@ -100,6 +102,7 @@ impl<'a> Estimator<'a> {
                 (_, Some(table)) => count(table.rows),
                 (SourceKind::Derived { plan, .. }, _) => rows_of(plan, statistics),
                 (SourceKind::Working(..), _) => 1.0,
+                (SourceKind::Table(relation), _) => rows_of_table(relation, None),
                 _ => ROWS_UNKNOWN,
             })
             .collect();
@@ -651,8 +654,17 @@ fn part_below(column: &ColumnStatistics, value: &Value) -> Option<f64> {
 
 /// What is known of a table; nothing of those that have no rows of their own.
 fn of_table(statistics: &Statistics, relation: &Relation) -> Option<Arc<RelationStatistics>> {
-    let is_stored = relation.is_stored();
+    // The catalog's relation of a temporary table has no rows of its own.
+    let is_stored = relation.kind == RelationKind::Table;
     is_stored.then(|| statistics.relation(RelationId(relation.id.0))).flatten()
+}
+
+fn rows_of_table(relation: &Relation, known: Option<&RelationStatistics>) -> f64 {
+    match known {
+        Some(known) => count(known.rows),
+        None if relation.is_temporary() => ROWS_TEMPORARY,
+        None => ROWS_UNKNOWN,
+    }
 }
 
 /// Rows that a plan gives, more or less.
@@ -661,7 +673,7 @@ fn rows_of(node: &Node, statistics: &Statistics) -> f64 {
     match node {
         Node::Single | Node::Count(_) | Node::WorkingRow(_) => 1.0,
         Node::Table(scan) => {
-            let rows = of_table(statistics, &scan.relation).map_or(ROWS_UNKNOWN, |table| count(table.rows));
+            let rows = rows_of_table(&scan.relation, of_table(statistics, &scan.relation).as_deref());
             match &scan.access {
                 Access::Natural => rows,
                 Access::Index { ranges, .. } if ranges.iter().all(|range| range.unique) => {

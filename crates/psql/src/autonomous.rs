@@ -26,7 +26,10 @@ pub(super) fn begin(context: &ExecutionContext<'_>) -> Result<Transaction> {
     let (store, current) =
         context.database.store.begin_with(options, cancel, |_| context.database.catalog())?;
     Ok(Transaction {
-        store,
+        store: match outer.store.session() {
+            Some(session) => store.of_session(Arc::clone(session)),
+            None => store,
+        },
         parameters: outer.parameters.clone(),
         catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::default() }),
         user_changes: Mutex::new(Vec::new()),

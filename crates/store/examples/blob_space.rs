@@ -56,6 +56,7 @@ fn layout() -> RelationLayout {
         current: 0,
         added_defaults: Vec::new(),
         codec: None,
+        temporary: None,
         indexes: Vec::new(),
     }
 }

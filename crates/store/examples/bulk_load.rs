@@ -87,6 +87,7 @@ fn layout(indexed: bool) -> Arc<RelationLayout> {
         current: 0,
         added_defaults: Vec::new(),
         codec: None,
+        temporary: None,
         indexes: if indexed { vec![index(1, 0)] } else { Vec::new() },
     })
 }

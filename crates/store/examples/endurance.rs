@@ -96,6 +96,7 @@ impl Bench {
             added_defaults: Vec::new(),
             indexes: if indexed { vec![index(1, 0, true), index(2, 1, false)] } else { Vec::new() },
             codec: None,
+            temporary: None,
         });
         store.register_layout(Arc::clone(&layout));
         Ok(Bench { store, layout, path: path.to_owned() })

@@ -236,18 +236,20 @@ impl IndexScan {
         rows_max: usize,
         batch: &mut RowBatch,
     ) -> Result<bool> {
+        let instance = transaction.instance(&self.layout)?;
+        let layout = instance.as_ref().unwrap_or(&self.layout);
         batch.clear();
-        batch.width = self.columns.width(&self.layout);
-        let Some(index) = self.layout.indexes.get(self.position) else { return Ok(false) };
+        batch.width = self.columns.width(layout);
+        let Some(index) = layout.indexes.get(self.position) else { return Ok(false) };
         if self.finished {
             return Ok(false);
         }
-        let decoder = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns.decoded);
-        transaction.lock_to_read(self.layout.id)?;
+        let decoder = RowDecoder::new(&transaction.store().inner, layout, &self.columns.decoded);
+        transaction.lock_to_read(layout.id)?;
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
         let mut entries = self.entries(&*snapshot, &core, index)?;
-        let mut finder = RowFinder::new(&transaction.store().inner, &*snapshot, self.layout.id)?;
+        let mut finder = RowFinder::new(&transaction.store().inner, &*snapshot, layout.id)?;
         while batch.len() < rows_max.max(1) {
             // A range may hold any number of entries of rows that nobody sees any more.
             transaction.cancel_flag().check()?;
@@ -259,7 +261,7 @@ impl IndexScan {
                 keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
             let start = batch.values.len();
             let (view, values) = (&self.view, &mut batch.values);
-            let found = read_visible(&core, &mut finder, &decoder, self.layout.id, view, row, values)
+            let found = read_visible(&core, &mut finder, &decoder, layout.id, view, row, values)
                 // The entry may be of another version of the row than the one seen.
                 .and_then(|seen| match seen {
                     true => self.columns.take_keyed(index, key, values, start, &mut self.own_key),
@@ -292,11 +294,13 @@ impl IndexScan {
         rows_max: usize,
         rows: &mut Vec<RowId>,
     ) -> Result<bool> {
-        let Some(index) = self.layout.indexes.get(self.position) else { return Ok(false) };
+        let instance = transaction.instance(&self.layout)?;
+        let layout = instance.as_ref().unwrap_or(&self.layout);
+        let Some(index) = layout.indexes.get(self.position) else { return Ok(false) };
         if self.finished {
             return Ok(false);
         }
-        transaction.lock_to_read(self.layout.id)?;
+        transaction.lock_to_read(layout.id)?;
         transaction.cancel_flag().check()?;
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();

@@ -59,6 +59,13 @@ pub(crate) mod meta {
     /// BLOB that a dropped relation owned: removed with it; relation, blob; no value.
     pub(crate) const DROPPED_BLOB: &[u8] = b"dropped blob/";
 
+    /// Instance of a temporary relation of which something is in the file: relation; the numbers of its indexes (4 bytes each, big-endian).
+    pub(crate) const TEMPORARY: &[u8] = b"temporary/";
+
+    pub(crate) fn temporary(relation: RelationId) -> Vec<u8> {
+        [TEMPORARY, &relation.0.to_be_bytes()].concat()
+    }
+
     /// Name of a commit ([`crate::named_commits`]): commit; 16 bytes, and one more if a part of it is decided behind it.
     pub(crate) const NAMED_COMMIT: &[u8] = b"named commit/";
 

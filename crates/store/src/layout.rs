@@ -24,6 +24,17 @@ pub struct RelationLayout {
     pub indexes: Vec<IndexDefinition>,
     /// How its new blocks are packed; `None`: as the database's are ([`crate::Store::set_codec`]).
     pub codec: Option<CodecId>,
+    /// For a temporary relation: how long its rows last. They are kept by its instances (see `temporary`), not by the relation.
+    pub temporary: Option<TemporaryRows>,
+}
+
+/// How long the rows of a temporary relation last. Nobody but the session that has written them sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemporaryRows {
+    /// As long as the transaction that has written them; COMMIT RETAIN does not end it.
+    UntilTransactionEnds,
+    /// As long as the session.
+    UntilSessionEnds,
 }
 
 impl RelationLayout {

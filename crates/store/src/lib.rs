@@ -55,6 +55,7 @@ mod statistics;
 mod store;
 pub mod substrate;
 mod sweep;
+mod temporary;
 mod transaction;
 mod version;
 mod view;
@@ -70,7 +71,9 @@ pub use error::{Result, StoreError};
 pub use file_kind::{FileKind, identify};
 pub use identifiers::{CommitNumber, IndexId, RelationId, RowId, SequenceId, TransactionId};
 pub use index::{IndexScan, KeyBound, KeyRange, ScanDirection};
-pub use layout::{IndexDefinition, KeyExpression, KeyPart, KeySource, RelationLayout, RowPredicate};
+pub use layout::{
+    IndexDefinition, KeyExpression, KeyPart, KeySource, RelationLayout, RowPredicate, TemporaryRows,
+};
 pub use named_commits::{CommitName, CommitOutcome};
 pub use options::{Access, Isolation, LockLevel, StoreOptions, TransactionOptions, Wait};
 pub use relation_statistics::{ColumnStatistics, IndexStatistics, RelationStatistics};
@@ -78,7 +81,7 @@ pub use scan::{BlockColumns, Projection, RelationScan, RowBatch, ScannedBlocks, 
 pub use shrink::{Shrunk, shrink};
 pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
-pub use transaction::{LaterChange, RowUpdate, Savepoint, Transaction};
+pub use transaction::{LaterChange, RowUpdate, Savepoint, SessionRelations, Transaction};
 
 pub use farbird_record::{CodecId, ColumnBounds, ColumnValues, ColumnVector, NullBits, UnknownCodecName};
 pub use view::ReadView;

@@ -6,6 +6,7 @@ use crate::blob::references::delete_uncommitted;
 use crate::keyspace::{self, meta};
 use crate::spilled::parse_mark;
 use crate::substrate::{Direction, Durability, Space, Substrate, SubstrateState, WriteBatch};
+use crate::temporary::{Instances, put_dropped};
 use crate::{IndexId, RelationId, Result};
 
 /// Deletes BLOBs, half-filled indexes and new relations of transactions that were running when the database was left.
@@ -36,6 +37,24 @@ pub(crate) fn remove_unfinished(substrate: &dyn Substrate) -> Result<()> {
         batch.delete(Space::Meta, key);
     }
     if batch.is_empty() { Ok(()) } else { substrate.write(batch, Durability::Durable) }
+}
+
+/// The numbers that instances of temporary relations may have from now on. What the file still has of instances goes to the sweep.
+pub(crate) fn begin_instances(snapshot: &dyn SubstrateState, batch: &mut WriteBatch) -> Result<Instances> {
+    let (mut relations, mut indexes) = (Vec::new(), Vec::new());
+    for key in marks(snapshot, meta::TEMPORARY)? {
+        let Some(relation) = key.get(meta::TEMPORARY.len()..).and_then(id) else { continue };
+        let value = snapshot.get(Space::Meta, &key)?;
+        let own: Vec<u32> = value.iter().flat_map(|value| value.chunks(4)).filter_map(id).collect();
+        put_dropped(RelationId(relation), own.iter().copied().map(IndexId), batch);
+        relations.push(relation);
+        indexes.extend(own);
+    }
+    for (prefix, numbers) in [(meta::DROPPED_RELATION, &mut relations), (meta::DROPPED_INDEX, &mut indexes)] {
+        let dropped = marks(snapshot, prefix)?;
+        numbers.extend(dropped.iter().filter_map(|key| id(key.get(prefix.len()..)?)));
+    }
+    Ok(Instances::behind(&relations, &indexes))
 }
 
 /// The indexes that a mark of uncommitted rows names, if its transaction created the relation.

@@ -182,14 +182,15 @@ impl RelationScan {
         rows_max: usize,
         batch: &mut RowBatch,
     ) -> Result<bool> {
-        let decoder = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns);
+        let instance = transaction.instance(&self.layout)?;
+        let layout = instance.as_ref().unwrap_or(&self.layout);
+        let decoder = RowDecoder::new(&transaction.store().inner, layout, &self.columns);
         batch.clear();
         batch.width = decoder.width();
-        transaction.lock_to_read(self.layout.id)?;
+        transaction.lock_to_read(layout.id)?;
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
-        let mut rows =
-            MergedRows::new(transaction, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
+        let mut rows = MergedRows::new(transaction, &*snapshot, &core, layout.id, &self.view, self.next)?;
         while batch.len() < rows_max.max(1) {
             let room = rows_max.max(1) - batch.len();
             match rows.next()? {
@@ -239,14 +240,15 @@ impl RelationScan {
         skip: SkipBlock<'_>,
     ) -> Result<bool> {
         let inner = &transaction.store().inner;
-        let latest = latest_layout(inner, &self.layout);
-        batch.start(&self.layout, latest.clone(), &self.columns);
-        let decoder = RowDecoder::with_latest(&self.layout, latest, &self.columns);
-        transaction.lock_to_read(self.layout.id)?;
+        let instance = transaction.instance(&self.layout)?;
+        let layout = instance.as_ref().unwrap_or(&self.layout);
+        let latest = latest_layout(inner, layout);
+        batch.start(layout, latest.clone(), &self.columns);
+        let decoder = RowDecoder::with_latest(layout, latest, &self.columns);
+        transaction.lock_to_read(layout.id)?;
         let core = transaction.core()?;
         let snapshot = inner.snapshot();
-        let mut rows =
-            MergedRows::new(transaction, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
+        let mut rows = MergedRows::new(transaction, &*snapshot, &core, layout.id, &self.view, self.next)?;
         let before = self.blocks;
         let blocks = &mut self.blocks;
         let mut skip = |block: &Block| {

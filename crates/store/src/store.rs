@@ -28,6 +28,7 @@ use crate::substrate::{
     WriteBatch,
 };
 use crate::sweep::Sweeper;
+use crate::temporary::Instances;
 use crate::{
     CancelFlag, CommitNumber, FileKind, IndexId, Isolation, RelationId, RelationLayout, Result, StoreError,
     StoreOptions, StoreStatistics, Transaction, TransactionId, TransactionOptions, identify, recovery,
@@ -77,6 +78,7 @@ pub(crate) struct Inner {
     transaction_numbers: Counter,
     pub(crate) named_commits: NamedCommits,
     layouts: RwLock<Layouts>,
+    pub(crate) instances: Instances,
     /// Transactions whose rows in the file carry their number.
     pub(crate) spilled: SpilledTransactions,
     /// What is known of relations for who plans statements.
@@ -206,6 +208,11 @@ impl Store {
             }
         }
         recovery::remove_unfinished(&*substrate)?;
+        let mut dropped = WriteBatch::new();
+        let instances = recovery::begin_instances(&*substrate.snapshot()?, &mut dropped)?;
+        if !dropped.is_empty() {
+            substrate.write(dropped, Durability::Durable)?;
+        }
         let snapshot = substrate.snapshot()?;
         let published = CommitNumber(read_number(&*snapshot, meta::LAST_COMMIT)?.unwrap_or(0));
         let cache_bytes = options.cache_bytes;
@@ -236,6 +243,7 @@ impl Store {
             )?,
             named_commits,
             layouts: RwLock::default(),
+            instances,
             spilled: SpilledTransactions::load(&*snapshot)?,
             old_states: Mutex::default(),
             statistics: StatisticsBook::default(),
@@ -284,18 +292,12 @@ impl Store {
     /// Tells the store the latest committed layout of a relation: at open for all of them, and in the commit of each
     /// DDL (from its [`Transaction::commit_with`]). The sweep leaves relations alone that it was never told of.
     pub fn register_layout(&self, layout: Arc<RelationLayout>) {
-        let unknown_to = self.inner.registry.newest_active();
-        let mut layouts = self.inner.layouts.write();
-        layouts.dropped.remove(&layout.id);
-        layouts.registered.insert(layout.id, RegisteredLayout { layout, unknown_to });
+        self.inner.register_layout(layout);
     }
 
     /// Forgets a dropped relation's layout.
     pub fn unregister_layout(&self, relation: RelationId) {
-        let mut layouts = self.inner.layouts.write();
-        layouts.registered.remove(&relation);
-        layouts.dropped.insert(relation);
-        self.inner.statistics.forget(relation);
+        self.inner.unregister_layout(relation);
     }
 
     /// Begins a transaction. `cancel` interrupts its waits for locks and its long operations.
@@ -434,6 +436,22 @@ impl Inner {
 
     pub(crate) fn next_transaction(&self) -> Result<TransactionId> {
         self.transaction_numbers.next_anyway(self).map(TransactionId)
+    }
+
+    /// As [`Store::register_layout`].
+    pub(crate) fn register_layout(&self, layout: Arc<RelationLayout>) {
+        let unknown_to = self.registry.newest_active();
+        let mut layouts = self.layouts.write();
+        layouts.dropped.remove(&layout.id);
+        layouts.registered.insert(layout.id, RegisteredLayout { layout, unknown_to });
+    }
+
+    /// As [`Store::unregister_layout`].
+    pub(crate) fn unregister_layout(&self, relation: RelationId) {
+        let mut layouts = self.layouts.write();
+        layouts.registered.remove(&relation);
+        layouts.dropped.insert(relation);
+        self.statistics.forget(relation);
     }
 
     pub(crate) fn registered_layout(&self, relation: RelationId) -> Option<Arc<RelationLayout>> {

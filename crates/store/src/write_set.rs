@@ -491,6 +491,18 @@ impl WriteSet {
         self.relations.get(&relation)
     }
 
+    /// Forgets the rows and the index entries of a relation, and gives the entries. Not to be undone.
+    pub(crate) fn forget(
+        &mut self,
+        relation: RelationId,
+        indexes: impl Iterator<Item = IndexId>,
+    ) -> Vec<(IndexId, OwnEntries)> {
+        self.relations.remove(&relation);
+        let entries = indexes.filter_map(|index| Some((index, self.entries.remove(&index)?))).collect();
+        self.bytes = self.measure();
+        entries
+    }
+
     fn log(&mut self, undo: Undo, key: &[u8]) {
         if !self.savepoints.is_empty() {
             self.journal.push(self.change, undo, key);

@@ -25,6 +25,7 @@ fn first_layout() -> RelationLayout {
         current: 0,
         added_defaults: Vec::new(),
         codec: None,
+        temporary: None,
         indexes: Vec::new(),
     }
 }

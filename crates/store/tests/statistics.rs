@@ -41,6 +41,7 @@ fn sales() -> Arc<RelationLayout> {
         current: 0,
         added_defaults: Vec::new(),
         codec: None,
+        temporary: None,
         indexes: vec![column_index(BY_ID, 0, true, false), both],
     })
 }

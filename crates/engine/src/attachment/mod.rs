@@ -23,6 +23,7 @@ mod transactions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use farbird_store::SessionRelations;
 use farbird_types::{Result, ZoneId};
 use parking_lot::Mutex;
 
@@ -50,6 +51,8 @@ pub struct Attachment {
     database: Option<Arc<Database>>,
     session: Arc<Session>,
     transactions: BTreeMap<TransactionHandle, TransactionSlot>,
+    /// The rows that it keeps in temporary tables, once it has begun a transaction.
+    temporary: Option<Arc<SessionRelations>>,
     statements: BTreeMap<StatementHandle, StatementSlot>,
     blobs: BTreeMap<BlobHandle, OpenBlob>,
     requests: BTreeMap<RequestHandle, RequestSlot>,
@@ -98,6 +101,7 @@ impl Attachment {
             database: Some(database),
             session,
             transactions: BTreeMap::new(),
+            temporary: None,
             statements: BTreeMap::new(),
             blobs: BTreeMap::new(),
             requests: BTreeMap::new(),
@@ -185,6 +189,7 @@ impl Attachment {
                 tracing::warn!(attachment = self.session.id, %error, "rollback at detach failed");
             }
         }
+        self.temporary = None;
     }
 
     fn let_go(&mut self, delete_database: bool) -> Result<()> {

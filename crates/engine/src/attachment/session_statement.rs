@@ -62,6 +62,9 @@ fn reset(attachment: &mut Attachment) -> Result<()> {
     for transaction in open {
         attachment.rollback_retaining(transaction)?;
     }
+    if let Some(temporary) = &attachment.temporary {
+        temporary.clear();
+    }
     let session = &attachment.session;
     let mut settings = session.settings.lock();
     let catalog = attachment.database().catalog();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use farbird_sql::ast::DatabaseEvent;
 use farbird_store::{
-    Access, CommitName, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, TransactionOptions,
-    Wait,
+    Access, CommitName, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, SessionRelations,
+    TransactionOptions, Wait,
 };
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
@@ -91,13 +91,15 @@ impl Attachment {
             snapshot_at: parameters.at_snapshot.map(CommitNumber),
         };
         let cancel = self.session.interrupt.cancel.clone();
-        let database = self.database();
+        let database = Arc::clone(self.database());
         let (store, current) = database
             .store
             .begin_with(options, cancel, |_| database.catalog())
             .map_err(|error| database.status(error))?;
+        let temporary =
+            self.temporary.get_or_insert_with(|| Arc::new(SessionRelations::new(&database.store)));
         let transaction = Transaction {
-            store,
+            store: store.of_session(Arc::clone(temporary)),
             parameters,
             catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::default() }),
             user_changes: Mutex::new(Vec::new()),
@@ -326,6 +328,13 @@ fn reserve_tables(transaction: &Transaction) -> Result<()> {
                     .with(name)
                     .with(option));
             };
+            if relation.is_temporary() && reservation.protected {
+                return Err(Error::new(isc::BAD_TPB_CONTENT)
+                    .and(isc::TPB_RESERV_TEMPTBL)
+                    .with("isc_tpb_protected")
+                    .with("isc_tpb_exclusive")
+                    .with(name));
+            }
             if reserved.insert(relation.id.0) {
                 transaction.store.reserve_relation(farbird_store::RelationId(relation.id.0), level)?;
                 names.extend(relation.view_contexts.iter().map(|context| context.relation.clone()));

@@ -4,7 +4,7 @@
 //! # Promises
 //! - A backup is the database as of one commit, made while others work; it holds no lock that they wait for.
 //! - A file, be it a backup or a restored database, has its name only when it is whole and on the disk. Until then it is
-//!   called [`PENDING_SUFFIX`] behind its name, and goes if the work is given up; what a crash leaves behind, the next
+//!   called `.incomplete` behind its name, and goes if the work is given up; what a crash leaves behind, the next
 //!   attempt removes. A file that is to be replaced stays until then, too.
 //! - Neither touches the database that is backed up, or the backup that is restored.
 
@@ -36,7 +36,7 @@ pub(crate) use pending_file::{check_absent, check_replaceable};
 pub use farbird_store::CancelFlag;
 pub use farbird_store::backup::{BackupProgress, BackupStage, BackupSummary, ProgressObserver};
 pub use options::RestoreOptions;
-pub use pending_file::{PENDING_SUFFIX, PendingFile, pending_backup};
+pub use pending_file::{PendingFile, pending_backup};
 
 /// What stands in a backup as its maker.
 const PRODUCER: &str = concat!("farbird ", env!("CARGO_PKG_VERSION"));

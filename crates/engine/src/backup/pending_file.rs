@@ -13,7 +13,7 @@ use crate::database::shown;
 use crate::engine::exists;
 
 /// Comes behind the name of a file that is not whole yet.
-pub const PENDING_SUFFIX: &str = ".incomplete";
+const PENDING_SUFFIX: &str = ".incomplete";
 
 /// A file that is being written. Dropped before [`PendingFile::publish`] it goes.
 #[derive(Debug)]

@@ -97,6 +97,14 @@ impl<'e, 'a> Editor<'e, 'a> {
         Ok(())
     }
 
+    /// Fails if others keep rows of a temporary table, or, where an index is to be added, this session does: their rows would lack
+    /// its keys.
+    pub(super) fn check_rows_are_free(&self, relation: &Relation, adds_index: bool) -> Result<()> {
+        let (store, id) = (&self.context.transaction.store, StoreRelation(relation.id.0));
+        let is_kept = store.is_kept_by_others(id) || adds_index && store.keeps(id);
+        if is_kept { Err(error::temporary_table_in_use(&relation.name)) } else { Ok(()) }
+    }
+
     /// Locks a table until the end of the transaction.
     pub(super) fn lock(&self, relation: &Relation, level: LockLevel) -> Result<()> {
         self.context.transaction.store.lock_relation(StoreRelation(relation.id.0), level).map_err(

@@ -4,7 +4,7 @@ use farbird_sql::ast::{CommentTarget, DdlStatement, DefineMode, DropKind};
 use farbird_types::error::StatusArgument;
 use farbird_types::{Error, isc};
 
-use crate::catalog::SourceStart;
+use crate::catalog::{Relation, RelationKind, SourceStart};
 
 /// A code of the facility DYN that has no public name: only its number and its message are known to clients.
 const fn dyn_code(message: u32) -> u32 {
@@ -376,6 +376,25 @@ pub(super) fn in_use(kind: u32, name: &str, dependents: usize) -> Error {
 /// Another transaction is using the table.
 pub(super) fn table_in_use(name: &str, conflict: Error) -> Error {
     conflict.and(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with(format!("TABLE \"{name}\""))
+}
+
+/// A foreign key between tables whose rows do not last equally long.
+pub(super) fn wrong_scope(relation: &Relation, referenced: &Relation) -> Error {
+    let described = |relation: &Relation| match relation.kind {
+        RelationKind::TemporaryTransaction => {
+            format!("global temporary table \"{}\" of type ON COMMIT DELETE ROWS", relation.name)
+        }
+        RelationKind::TemporarySession => {
+            format!("global temporary table \"{}\" of type ON COMMIT PRESERVE ROWS", relation.name)
+        }
+        _ => format!("persistent table \"{}\"", relation.name),
+    };
+    Error::new(isc::DYN_WRONG_GTT_SCOPE).with(described(relation)).with(described(referenced))
+}
+
+/// A table of which somebody keeps rows.
+pub(super) fn temporary_table_in_use(name: &str) -> Error {
+    Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with(format!("TABLE \"{name}\""))
 }
 
 /// An error in a body, told by its place in the whole statement rather than in the body.

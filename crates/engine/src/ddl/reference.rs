@@ -38,6 +38,7 @@ pub(super) fn add(
         if matches!(found.kind, RelationKind::View { .. }) && !references.columns.is_empty() {
             return Err(error::reference_to_view(table));
         }
+        check_scopes(&edit.relation, found)?;
         let (_, key) = referenced_key(found, &references.columns)?;
         check_may_reference(editor, found, &key.columns)?;
         // Nobody may write the referenced table while keys are compared with it.
@@ -84,6 +85,17 @@ pub(super) fn add(
     };
     push(edit, name, kind, triggers);
     Ok(())
+}
+
+/// Rows may only refer to rows that last at least as long as they do and that whoever sees them sees (Firebird 5 language reference,
+/// section Global Temporary Tables).
+fn check_scopes(relation: &Relation, referenced: &Relation) -> Result<()> {
+    let may_refer = match (&relation.kind, &referenced.kind) {
+        (RelationKind::TemporaryTransaction, _) => referenced.is_temporary(),
+        (RelationKind::TemporarySession, other) => *other == RelationKind::TemporarySession,
+        _ => !referenced.is_temporary(),
+    };
+    if may_refer { Ok(()) } else { Err(error::wrong_scope(relation, referenced)) }
 }
 
 fn action(written: Option<Written>) -> ReferentialAction {

@@ -2,7 +2,7 @@
 
 use farbird_sql::ast::{
     ColumnConstraintKind, ColumnDefinition, ColumnGeneration, CreateTable, DefineMode, SqlSecurity, Storage,
-    TableElement,
+    TableElement, TemporaryRows,
 };
 use farbird_store::CodecId;
 use farbird_types::Result;
@@ -21,10 +21,6 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
     if ast.external_file.is_some() {
         return Err(error::unsupported("an external table"));
     }
-    if ast.temporary.is_some() {
-        // Its rows would have to be each attachment's own: rather none than ones that others see.
-        return Err(error::unsupported("a global temporary table"));
-    }
     if ast.mode == DefineMode::Recreate
         && let Some(existing) = editor.catalog().relations.get(name).filter(|it| !it.is_view())
     {
@@ -32,7 +28,12 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
     }
     rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
     check_name_is_free(editor, name)?;
-    let relation = new_relation(editor, name, RelationKind::Table, ast.sql_security)?;
+    let kind = match ast.temporary {
+        None => RelationKind::Table,
+        Some(TemporaryRows::DeleteOnCommit) => RelationKind::TemporaryTransaction,
+        Some(TemporaryRows::PreserveOnCommit) => RelationKind::TemporarySession,
+    };
+    let relation = new_relation(editor, name, kind, ast.sql_security)?;
     let mut edit = TableEdit::new(relation);
     if let Some(written) = &ast.storage {
         edit.relation.codec = codec_name(written)?;

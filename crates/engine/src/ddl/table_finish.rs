@@ -29,6 +29,9 @@ impl TableEdit {
             editor.remove(ObjectKind::Sequence, sequence)?;
         }
         let exists = self.before.is_some();
+        if exists {
+            editor.check_rows_are_free(&self.relation, !self.new_indexes.is_empty())?;
+        }
         let looks_at_rows = !self.new_indexes.is_empty()
             || !self.new_foreign_keys.is_empty()
             || !self.made_not_null.is_empty()

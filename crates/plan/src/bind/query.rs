@@ -104,6 +104,9 @@ fn check_lockable<'q>(
     match environment.catalog.relations.get(name).map(|relation| &relation.kind) {
         _ if is_common => return Err(refused(isc::DSQL_WLOCK_SIMPLE)),
         None | Some(RelationKind::View { .. }) => return Err(refused(isc::DSQL_WLOCK_SIMPLE)),
+        Some(RelationKind::TemporaryTransaction | RelationKind::TemporarySession) => {
+            return Err(Error::new(isc::FORUPDATE_TEMPTBL).with(name));
+        }
         Some(RelationKind::System) => return Err(Error::new(isc::FORUPDATE_SYSTBL).with(name)),
         Some(_) => {}
     }

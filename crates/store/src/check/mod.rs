@@ -290,6 +290,12 @@ impl Check<'_> {
                 };
             }
         }
+        for mark in marks(&*self.snapshot, meta::TEMPORARY).unwrap_or_default() {
+            relations.extend(mark.get(meta::TEMPORARY.len()..).and_then(id).map(RelationId));
+            let value = self.snapshot.get(Space::Meta, &mark)?;
+            let numbers = value.iter().flat_map(|value| value.chunks(4)).filter_map(id);
+            indexes.extend(numbers.map(IndexId));
+        }
         for relation in relations {
             known.extend([Space::Versions(relation), Space::Changes(relation), Space::Blocks(relation)]);
         }

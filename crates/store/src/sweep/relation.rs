@@ -519,6 +519,7 @@ mod tests {
             current: 0,
             added_defaults: Vec::new(),
             codec: None,
+            temporary: None,
             indexes: vec![index],
         })
     }

@@ -297,6 +297,7 @@ mod tests {
             current: 0,
             added_defaults: Vec::new(),
             codec: None,
+            temporary: None,
             indexes: Vec::new(),
         })
     }

@@ -136,8 +136,11 @@ impl Transaction {
         values: &[Value],
         except: Option<RowId>,
     ) -> Result<bool> {
-        let index = layout
-            .index(index)
+        let place = layout.indexes.iter().position(|known| known.id == index);
+        let instance = self.instance(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
+        let index = place
+            .and_then(|place| layout.indexes.get(place))
             .ok_or(StoreError::BadLayout { relation: layout.id, what: "index of this number" })?;
         let id = self.core()?.id;
         let prefix = index.encode(values)?.bytes;

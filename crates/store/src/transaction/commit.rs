@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use farbird_record::{CodecId, EncodedRows};
+use farbird_types::BlobId;
 
 use super::ddl::DdlChange;
+use super::temporary::mark_instance;
 use super::{Core, WrittenFormat};
 use crate::blob::BlobCommit;
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MIN, BlockLabel, PackedBlock, RowIds, Stamp};
@@ -31,6 +33,10 @@ pub(super) struct CommitContent {
     entries: Arc<IdMap<IndexId, OwnEntries>>,
     catalog: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     blobs: BlobCommit,
+    /// By instance of a temporary relation, those that its rows have taken.
+    temporary_blobs: IdMap<RelationId, Vec<BlobId>>,
+    /// Marks of instances.
+    marks: WriteBatch,
     ddl: Vec<DdlChange>,
     /// What it has spilled before.
     spilled: Option<SpilledTransaction>,
@@ -43,6 +49,10 @@ impl CommitContent {
     pub(super) fn take(core: &mut Core, inner: &Inner) -> CommitContent {
         let entries = Arc::new(std::mem::take(&mut core.writes.entries));
         core.committed_entries = Arc::clone(&entries);
+        let mut marks = WriteBatch::new();
+        for relation in core.writes.relations.keys() {
+            mark_instance(inner, *relation, &mut marks);
+        }
         CommitContent {
             id: core.id,
             codec: inner.codec(),
@@ -51,6 +61,8 @@ impl CommitContent {
             entries,
             catalog: core.writes.take_catalog(),
             blobs: core.blobs.to_commit(),
+            temporary_blobs: std::mem::take(&mut core.temporary_blobs),
+            marks,
             ddl: core.ddl.iter().map(|(_, change)| change.clone()).collect(),
             spilled: inner.spilled.find(core.id),
             spilled_relations: core
@@ -78,6 +90,12 @@ impl CommitContent {
             }
         }
         self.blobs.write(&mut out.batch);
+        out.batch.append(self.marks);
+        for (relation, blobs) in self.temporary_blobs {
+            for blob in blobs {
+                out.batch.put(Space::Meta, meta::dropped_blob(relation, blob.0), Vec::new());
+            }
+        }
         for (relation, first_block) in &self.spilled_relations {
             out.batch.delete(Space::Meta, meta::pending_rows(self.id, *relation));
             let mark = unsettled_mark(*first_block);

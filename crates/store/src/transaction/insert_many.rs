@@ -56,7 +56,9 @@ impl Transaction {
     /// # Errors
     /// `LayoutChanged`, `ReadOnly`, `Cancelled`, and those of reading.
     pub fn insert_rows(&self, layout: &RelationLayout, rows: &[Vec<Value>]) -> Result<Vec<RowId>> {
-        self.check_writable()?;
+        self.check_writable_rows(layout)?;
+        let instance = self.instance_to_write(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_write(layout)?;
         let mut core = self.core()?;
         note_format(&mut core, layout)?;

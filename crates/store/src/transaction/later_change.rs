@@ -27,6 +27,8 @@ impl Transaction {
         view: &ReadView,
         row: RowId,
     ) -> Result<Option<LaterChange>> {
+        let instance = self.instance(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
         let core = self.core()?;
         let Some(writes) = core.writes.relation(layout.id) else { return Ok(None) };
         let later = match writes.latest_change(row) {

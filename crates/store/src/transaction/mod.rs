@@ -9,6 +9,7 @@ mod insert_many;
 mod later_change;
 mod read;
 mod spill;
+mod temporary;
 mod write;
 mod write_many;
 
@@ -38,9 +39,12 @@ use crate::{
 use commit::CommitContent;
 use ddl::DdlChange;
 use farbird_record::{CodecId, RecordFormat};
+use farbird_types::BlobId;
 pub use later_change::LaterChange;
 pub(crate) use read::read_visible;
 use spill::SpilledRelation;
+use temporary::InstanceMap;
+pub use temporary::SessionRelations;
 use write::Scratch;
 pub use write_many::RowUpdate;
 
@@ -54,6 +58,9 @@ pub struct Transaction {
     /// Where it has locked rows, under all of its numbers.
     touched: TouchedShards,
     live: Arc<LiveChanges>,
+    /// What its session keeps in temporary relations, and what it keeps itself.
+    session: Option<Arc<SessionRelations>>,
+    instances: InstanceMap,
     /// `None` once it has ended.
     core: Mutex<Option<Core>>,
 }
@@ -78,6 +85,8 @@ pub(crate) struct Core {
     own_commits: Vec<CommitNumber>,
     pub(crate) writes: WriteSet,
     pub(crate) blobs: BlobSet,
+    /// Those that rows of instances of temporary relations have taken.
+    temporary_blobs: IdMap<RelationId, Vec<BlobId>>,
     /// Row numbers taken, by relation; the latest range is in use.
     row_numbers: IdMap<RelationId, Vec<Reservation>>,
     levels: IdMap<RelationId, Levels>,
@@ -139,6 +148,7 @@ impl Core {
             own_commits: Vec::new(),
             writes: WriteSet::default(),
             blobs: BlobSet::default(),
+            temporary_blobs: IdMap::default(),
             row_numbers: IdMap::default(),
             levels: IdMap::default(),
             reserved_to_read: IdSet::default(),
@@ -217,6 +227,8 @@ impl Transaction {
             cancel,
             touched: TouchedShards::default(),
             live: Arc::default(),
+            session: None,
+            instances: InstanceMap::default(),
             core: Mutex::new(Some(core)),
         }
     }
@@ -506,6 +518,14 @@ impl Transaction {
         Waiter::new(id, wait, &self.cancel, &self.touched)
     }
 
+    /// As [`Transaction::check_writable`], for rows of a relation: those of temporary ones may be written by whoever may only read.
+    fn check_writable_rows(&self, layout: &RelationLayout) -> Result<()> {
+        if layout.temporary.is_some() || layout.id.is_instance() {
+            return self.cancel.check().map_err(Into::into);
+        }
+        self.check_writable()
+    }
+
     fn check_writable(&self) -> Result<()> {
         self.cancel.check()?;
         match self.options.access {
@@ -554,9 +574,11 @@ impl Transaction {
     /// back or dropped.
     pub fn commit_with(&self, publish: impl FnOnce(CommitNumber) + Send + 'static) -> Result<CommitNumber> {
         let mut core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
+        self.note_instances_in_file(&core);
+        self.forget_temporary_rows(&mut core);
         let outcome = self.write_commit(&mut core, Box::new(publish));
         match outcome {
-            Ok(_) => self.finish(core),
+            Ok(_) => self.finish_whole(core),
             Err(_) => *self.core.lock() = Some(core),
         }
         outcome
@@ -581,6 +603,9 @@ impl Transaction {
                 return Err(error);
             }
         };
+        self.note_instances_in_file(&core);
+        // Temporary rows that last as long as the transaction go on with it: from here on they are in the file.
+        self.instances.note_in_file(|_| true);
         let writes = core.has_changes();
         let inner = Arc::clone(&self.store.inner);
         let publish = move |number| {
@@ -610,7 +635,7 @@ impl Transaction {
     /// Undoes everything.
     pub fn rollback(self) -> Result<()> {
         let core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
-        self.finish(core);
+        self.finish_whole(core);
         Ok(())
     }
 
@@ -625,6 +650,7 @@ impl Transaction {
                 return Err(error);
             }
         };
+        self.note_instances_in_file(&core);
         self.finish(core);
         *slot = Some(next);
         Ok(())
@@ -698,6 +724,13 @@ impl Transaction {
         outcome
     }
 
+    /// Frees all that it held, and the temporary rows that last as long as it.
+    fn finish_whole(&self, core: Core) {
+        self.note_instances_in_file(&core);
+        self.finish(core);
+        self.instances.end(&self.store.inner);
+    }
+
     /// Frees all that a transaction held, whether it was committed or not.
     fn finish(&self, mut core: Core) {
         let inner = &self.store.inner;
@@ -734,7 +767,7 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         if let Some(core) = self.core.lock().take() {
-            self.finish(core);
+            self.finish_whole(core);
         }
     }
 }

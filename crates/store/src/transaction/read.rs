@@ -18,6 +18,8 @@ impl Transaction {
         row: RowId,
         columns: &Projection,
     ) -> Result<Option<Vec<Value>>> {
+        let instance = self.instance(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_read(layout.id)?;
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
@@ -35,6 +37,7 @@ impl Transaction {
         view: &ReadView,
         row: RowId,
     ) -> Result<Option<TransactionId>> {
+        let relation = self.instance_of(relation).unwrap_or(relation);
         self.lock_to_read(relation)?;
         let core = self.core()?;
         if let Some(own) = core.writes.relation(relation).and_then(|writes| writes.row(row, view.change())) {
@@ -47,6 +50,8 @@ impl Transaction {
 
     /// How many rows the view sees. Of blocks that no newer version covers only the headers are read.
     pub fn count_rows(&self, layout: &RelationLayout, view: &ReadView) -> Result<u64> {
+        let instance = self.instance(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_read(layout.id)?;
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();

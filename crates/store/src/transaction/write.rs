@@ -6,6 +6,7 @@ use std::ops::Range;
 use farbird_record::value_codec::encode_row;
 use farbird_types::{BlobId, SqlType, Value};
 
+use super::temporary::in_catalogs_terms;
 use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction, WrittenFormat};
 use crate::committed::find_row;
 use crate::decoder::RowDecoder;
@@ -186,7 +187,13 @@ impl Transaction {
     /// `UniqueViolation`; `LockConflict`, `LockTimeout`, `Deadlock` if another transaction is about to commit the same
     /// key; `LayoutChanged`.
     pub fn insert(&self, layout: &RelationLayout, row: &mut [Value]) -> Result<RowId> {
-        self.check_writable()?;
+        self.check_writable_rows(layout)?;
+        let instance = self.instance_to_write(layout)?;
+        self.insert_into(instance.as_deref().unwrap_or(layout), row)
+            .map_err(|error| in_catalogs_terms(error, layout, instance.as_deref()))
+    }
+
+    fn insert_into(&self, layout: &RelationLayout, row: &mut [Value]) -> Result<RowId> {
         self.lock_to_write(layout)?;
         let taken = self.adopt_blobs(&mut *self.core()?, layout, row, &[])?;
         let inserted = self.insert_adopted(layout, row);
@@ -235,7 +242,19 @@ impl Transaction {
         row_id: RowId,
         row: &mut [Value],
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable_rows(layout)?;
+        let instance = self.instance(layout)?;
+        self.replace_row(instance.as_deref().unwrap_or(layout), view, row_id, row)
+            .map_err(|error| in_catalogs_terms(error, layout, instance.as_deref()))
+    }
+
+    fn replace_row(
+        &self,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row_id: RowId,
+        row: &mut [Value],
+    ) -> Result<()> {
         self.lock_to_write(layout)?;
         self.with_locked_row(layout, view, row_id, |locked, taken| {
             let mut keys = NewKeys::default();
@@ -262,7 +281,9 @@ impl Transaction {
 
     /// Deletes a row. Errors as [`Transaction::update`].
     pub fn delete(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable_rows(layout)?;
+        let instance = self.instance(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_write(layout)?;
         self.with_locked_row(layout, view, row_id, |locked, taken| {
             *taken = self.store.inner.locks.note_changed_keys(layout.id, row_id, &ChangedKeys::All);
@@ -322,7 +343,9 @@ impl Transaction {
         row_id: RowId,
         wait: Wait,
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable_rows(layout)?;
+        let instance = self.instance(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
         self.lock_for_writes(layout.id)?;
         let locked = self.lock_and_read(layout, view, row_id, wait)?;
         if locked.newly_locked {
@@ -416,6 +439,9 @@ impl Transaction {
                 let adopted = self.adopt_blob(core, *blob, format.columns().get(slot), &mut taken);
                 *blob = adopted.inspect_err(|_| core.blobs.give_up(&taken))?;
             }
+        }
+        if layout.id.is_instance() && !taken.is_empty() {
+            core.temporary_blobs.entry(layout.id).or_default().extend(&taken);
         }
         Ok(taken)
     }

@@ -33,7 +33,9 @@ impl Transaction {
     /// # Errors
     /// `LayoutChanged`, `ReadOnly`, `Cancelled`, and those of reading.
     pub fn delete_rows(&self, layout: &RelationLayout, view: &ReadView, rows: &[RowId]) -> Result<usize> {
-        self.check_writable()?;
+        self.check_writable_rows(layout)?;
+        let instance = self.instance(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_write(layout)?;
         self.with_simple_rows(layout.id, view, rows, true, |core, simple| {
             for row in simple {
@@ -53,7 +55,9 @@ impl Transaction {
         view: &ReadView,
         updates: &[RowUpdate],
     ) -> Result<usize> {
-        self.check_writable()?;
+        self.check_writable_rows(layout)?;
+        let instance = self.instance(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_write(layout)?;
         let rows: Vec<RowId> = updates.iter().map(|update| update.row).collect();
         self.with_simple_rows(layout.id, view, &rows, false, |core, simple| {

@@ -57,6 +57,7 @@ pub fn layout_with(indexes: Vec<IndexDefinition>) -> Arc<RelationLayout> {
         current: 0,
         added_defaults: Vec::new(),
         codec: None,
+        temporary: None,
         indexes,
     })
 }

@@ -145,6 +145,7 @@ impl Schema {
             formats,
             added_defaults: vec![Value::Null, Value::Null, Value::Null, Value::integer(EXTRA_DEFAULT)],
             codec: None,
+            temporary: None,
             indexes,
         })
     }
@@ -162,6 +163,7 @@ impl Schema {
             current: 0,
             added_defaults: Vec::new(),
             codec: None,
+            temporary: None,
             indexes: vec![column_index(IndexId(1_000 + number), 0, true, false)],
         }))
     }

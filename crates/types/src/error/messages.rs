@@ -541,7 +541,7 @@ static TEMPLATES: &[(u32, &str)] = &[
     (DSQL_TOO_OLD_ODS, "databases before format @1 are not supported"),
     (DYN_CANNOT_DEL_SYSCOLL, "a collation of the system cannot be dropped"),
     (DYN_INVALID_DDL_TRIG, "trigger @1 cannot be defined like this"),
-    (DYN_WRONG_GTT_SCOPE, "@1 cannot refer to @2, whose rows live shorter"),
+    (DYN_WRONG_GTT_SCOPE, "@1 cannot refer to @2: who sees the one may not see the other, or for shorter"),
     (DYN_CANT_USE_ZERO_INC_IDENT, "the increment of the identity column @1 of table @2 cannot be 0"),
     (DYN_DOMAIN_USED_FUNCTION, "the domain @1 is used by parameter @3 of function @2"),
     (DYN_FILTER_NOT_FOUND, "there is no BLOB filter @1"),
