@@ -204,6 +204,7 @@ mod tests {
             current: 0,
             added_defaults: Vec::new(),
             codec: Some(CodecId::VALUE.with(Compression::Lz4)),
+            temporary: None,
             indexes: Vec::new(),
         })
     }

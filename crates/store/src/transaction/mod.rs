@@ -521,7 +521,7 @@ impl Transaction {
     /// As [`Transaction::check_writable`], for rows of a relation: those of temporary ones may be written by whoever may only read.
     fn check_writable_rows(&self, layout: &RelationLayout) -> Result<()> {
         if layout.temporary.is_some() || layout.id.is_instance() {
-            return self.cancel.check().map_err(Into::into);
+            return self.cancel.check();
         }
         self.check_writable()
     }
