@@ -117,6 +117,28 @@ fn definitions_change_while_nobody_else_keeps_rows() {
 }
 
 #[test]
+fn definitions_that_are_taken_back_leave_the_rows_as_they_were() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create global temporary table kept (id int primary key, v int) on commit preserve rows");
+    session.execute("create index kept_v on kept (v)");
+    session.commit();
+    session.execute("insert into kept values (1, 10)");
+    session.commit();
+    session.execute("alter table kept add a int default 5 not null");
+    assert_eq!(session.rows("select id, v, a from kept"), ["1|10|5"]);
+    session.execute("drop index kept_v");
+    session.execute("insert into kept values (2, 20, 6)");
+    session.rollback();
+    assert_eq!(session.rows("select * from kept where v = 10"), ["1|10"]);
+    session.commit();
+    session.execute("alter table kept add b varchar(5) default 'x' not null");
+    session.commit();
+    session.execute("insert into kept values (3, 30, 'y')");
+    assert_eq!(session.rows("select * from kept order by id"), ["1|10|x", "3|30|y"]);
+    assert_eq!(session.rows("select id from kept where v = 30"), ["3"]);
+}
+
+#[test]
 fn nobody_locks_them_against_others() {
     let (_database, mut session) = TestDatabase::create();
     session.execute("create global temporary table kept (id int) on commit preserve rows");

@@ -50,6 +50,11 @@ impl RowNumbers {
         }
     }
 
+    /// Forgets a relation that is gone.
+    pub(crate) fn forget(&self, relation: RelationId) {
+        self.relations.lock().remove(&relation);
+    }
+
     /// The first number from `from` on that a running transaction has taken, if any.
     pub(crate) fn next_reserved(&self, relation: RelationId, from: u64) -> Option<u64> {
         let relations = self.relations.lock();

@@ -403,8 +403,9 @@ impl Inner {
     /// Puts another state in the place of the latest one. The only way to do that: whoever still reads the one before may come
     /// across transactions that nothing in the next ones names any more, so all that are read are remembered.
     fn replace_latest(&self, next: impl FnOnce(&CachedState) -> CachedState) {
+        // Only who has the right to write replaces it: readers need not wait while the next one is made.
+        let next = Arc::new(next(&Arc::clone(&self.latest.read().0)));
         let mut latest = self.latest.write();
-        let next = Arc::new(next(&latest.0));
         self.old_states.lock().add(&latest.0);
         latest.0 = next;
     }
@@ -450,7 +451,11 @@ impl Inner {
     pub(crate) fn unregister_layout(&self, relation: RelationId) {
         let mut layouts = self.layouts.write();
         layouts.registered.remove(&relation);
-        layouts.dropped.insert(relation);
+        if relation.is_instance() {
+            self.row_numbers.forget(relation);
+        } else {
+            layouts.dropped.insert(relation);
+        }
         self.statistics.forget(relation);
     }
 

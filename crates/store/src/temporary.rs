@@ -6,7 +6,7 @@
 //! instance's in its place.
 //!
 //! # Promises
-//! - What a transaction that keeps rows only until it ends has in memory is never written.
+//! - What a transaction that keeps rows only until it ends has in memory is never written, unless it is committed with RETAIN.
 //! - What is in the file stands under a mark, and goes when the session or the transaction ends, or when the database is opened again.
 
 use std::collections::HashMap;
@@ -34,9 +34,10 @@ impl RelationId {
 /// An instance of a temporary relation.
 #[derive(Debug, Clone)]
 pub(crate) struct Instance {
+    /// As it was used last.
     pub(crate) layout: Arc<RelationLayout>,
-    /// The catalog's numbers of its indexes, in the order of the layout.
-    indexes: Vec<IndexId>,
+    /// The catalog's number of each index that it was begun with, and its own.
+    indexes: Arc<[(IndexId, IndexId)]>,
     /// Whether something of it may be in the file.
     pub(crate) is_in_file: bool,
 }
@@ -51,6 +52,10 @@ struct Numbers {
     indexes: FreeNumbers,
     /// How many instances there are of each relation of the catalog.
     alive: HashMap<RelationId, usize>,
+    /// The indexes of each instance, those too that the catalog has dropped since.
+    indexes_of: HashMap<RelationId, Arc<[(IndexId, IndexId)]>>,
+    /// How many instances have left something in the file.
+    left: u64,
 }
 
 /// Numbers that nobody uses.
@@ -78,8 +83,8 @@ impl Instances {
             let of_instances = numbers.iter().filter_map(|number| number.checked_sub(FIRST_NUMBER));
             FreeNumbers { given: of_instances.max().map_or(0, |last| last + 1), given_back: Vec::new() }
         };
-        let alive = HashMap::new();
-        Instances(Mutex::new(Numbers { relations: behind(relations), indexes: behind(indexes), alive }))
+        let (relations, indexes) = (behind(relations), behind(indexes));
+        Instances(Mutex::new(Numbers { relations, indexes, ..Numbers::default() }))
     }
 
     /// How many instances a relation has.
@@ -93,14 +98,28 @@ impl Instances {
         let none_left = || StoreError::BadLayout { relation: source.id, what: "number left for an instance" };
         let relation = RelationId(numbers.relations.take().ok_or_else(none_left)?);
         let mut indexes = Vec::with_capacity(source.indexes.len());
-        for _ in &source.indexes {
-            indexes.push(IndexId(numbers.indexes.take().ok_or_else(none_left)?));
+        for index in &source.indexes {
+            indexes.push((index.id, IndexId(numbers.indexes.take().ok_or_else(none_left)?)));
         }
+        let indexes: Arc<[_]> = indexes.into();
         *numbers.alive.entry(source.id).or_default() += 1;
+        numbers.indexes_of.insert(relation, Arc::clone(&indexes));
         drop(numbers);
-        let layout = instance_layout(source, relation, &indexes);
-        let indexes = source.indexes.iter().map(|index| index.id).collect();
+        let layout = instance_layout(source, relation, &indexes)?;
         Ok(Instance { layout, indexes, is_in_file: false })
+    }
+
+    /// How many instances have left something in the file that the sweep is to remove.
+    pub(crate) fn left(&self) -> u64 {
+        self.0.lock().left
+    }
+
+    /// Puts the mark of an instance of which something is to be written; nothing for other relations.
+    pub(crate) fn mark_in_file(&self, relation: RelationId, batch: &mut WriteBatch) {
+        if let Some(indexes) = self.0.lock().indexes_of.get(&relation) {
+            let indexes = indexes.iter().flat_map(|(_, own)| own.0.to_be_bytes()).collect();
+            batch.put(Space::Meta, meta::temporary(relation), indexes);
+        }
     }
 
     /// Ends an instance of `source` that no transaction uses any more. Gives what is to be written.
@@ -112,9 +131,11 @@ impl Instances {
                 numbers.alive.remove(&source);
             }
         }
+        numbers.indexes_of.remove(&instance.layout.id);
         let mut batch = WriteBatch::new();
-        let indexes = instance.layout.indexes.iter().map(|index| index.id);
+        let indexes = instance.indexes.iter().map(|(_, own)| *own);
         if instance.is_in_file {
+            numbers.left += 1;
             put_dropped(instance.layout.id, indexes, &mut batch);
         } else {
             numbers.relations.given_back.push(instance.layout.id.0);
@@ -137,47 +158,51 @@ pub(crate) fn put_dropped(
     batch.delete(Space::Meta, meta::temporary(relation));
 }
 
-/// Puts the mark of an instance of which something is to be written.
-pub(crate) fn mark_in_file(instance: &RelationLayout, batch: &mut WriteBatch) {
-    let indexes = instance.indexes.iter().flat_map(|index| index.id.0.to_be_bytes()).collect();
-    batch.put(Space::Meta, meta::temporary(instance.id), indexes);
-}
-
-fn instance_layout(source: &RelationLayout, id: RelationId, indexes: &[IndexId]) -> Arc<RelationLayout> {
+/// The layout of an instance for rows as `source`, the catalog's layout, describes them.
+///
+/// # Errors
+/// `LayoutChanged` if `source` has an index that the instance was not begun with: the catalog adds none while there are rows.
+fn instance_layout(
+    source: &RelationLayout,
+    id: RelationId,
+    indexes: &[(IndexId, IndexId)],
+) -> Result<Arc<RelationLayout>> {
     let mut layout = RelationLayout { id, temporary: None, ..source.clone() };
-    for (index, id) in layout.indexes.iter_mut().zip(indexes) {
-        index.id = *id;
+    for index in &mut layout.indexes {
+        let own = indexes.iter().find(|(catalogs, _)| *catalogs == index.id);
+        index.id = own.ok_or(StoreError::LayoutChanged { relation: source.id })?.1;
     }
-    Arc::new(layout)
+    Ok(Arc::new(layout))
 }
 
 impl Instance {
-    /// Its layout for rows as `source`, the catalog's layout, describes them now, and whether that is a new one, to be registered.
+    /// Its layout for rows as `source`, the catalog's layout, describes them, and whether that is another one than last time, to be
+    /// registered: transactions that change the definition, and those that do not see that, take turns.
     ///
     /// # Errors
-    /// `LayoutChanged` if `source` is older than what the instance has been used with, or has an index that the instance lacks: the
-    /// catalog does not add one while there are rows.
+    /// Those of [`instance_layout`].
     pub(crate) fn layout_for(&mut self, source: &RelationLayout) -> Result<(Arc<RelationLayout>, bool)> {
-        if source.current == self.layout.current && self.has_indexes_of(source) {
-            return Ok((Arc::clone(&self.layout), false));
+        let is_new = !self.is_as(source);
+        if is_new {
+            self.layout = instance_layout(source, self.layout.id, &self.indexes)?;
         }
-        let changed = || StoreError::LayoutChanged { relation: source.id };
-        if source.current < self.layout.current {
-            return Err(changed());
-        }
-        let mut indexes = Vec::with_capacity(source.indexes.len());
-        for index in &source.indexes {
-            let known = self.indexes.iter().position(|known| *known == index.id);
-            let known = known.and_then(|place| self.layout.indexes.get(place)).ok_or_else(changed)?;
-            indexes.push(known.id);
-        }
-        self.layout = instance_layout(source, self.layout.id, &indexes);
-        self.indexes = source.indexes.iter().map(|index| index.id).collect();
-        Ok((Arc::clone(&self.layout), true))
+        Ok((Arc::clone(&self.layout), is_new))
     }
 
-    fn has_indexes_of(&self, source: &RelationLayout) -> bool {
-        self.indexes.iter().eq(source.indexes.iter().map(|index| &index.id))
-            && self.layout.indexes.iter().zip(&source.indexes).all(|(own, given)| own.active == given.active)
+    /// Whether the layout of last time is that of `source`.
+    fn is_as(&self, source: &RelationLayout) -> bool {
+        let own = &*self.layout;
+        let has_same_indexes = || {
+            own.indexes
+                .iter()
+                .zip(&source.indexes)
+                .all(|(own, given)| own.active == given.active && self.indexes.contains(&(given.id, own.id)))
+        };
+        own.current == source.current
+            && own.formats == source.formats
+            && own.added_defaults == source.added_defaults
+            && own.codec == source.codec
+            && own.indexes.len() == source.indexes.len()
+            && has_same_indexes()
     }
 }

@@ -5,12 +5,14 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
+use farbird_record::RecordFormat;
 use farbird_store::substrate::MemorySubstrate;
 use farbird_store::{
-    Access, BlobOptions, CancelFlag, KeyRange, RelationLayout, ScanDirection, SessionRelations, Store,
-    StoreError, StoreOptions, TemporaryRows, Transaction, TransactionOptions,
+    Access, BlobOptions, CancelFlag, IndexId, KeyRange, LockLevel, Projection, RelationId, RelationLayout,
+    RelationScan, RowBatch, ScanDirection, SessionRelations, Store, StoreError, StoreOptions, TemporaryRows,
+    Transaction, TransactionOptions,
 };
-use farbird_types::Value;
+use farbird_types::{CharacterSet, SqlType, Value};
 
 fn temporary(rows: TemporaryRows) -> Arc<RelationLayout> {
     Arc::new(RelationLayout { temporary: Some(rows), ..RelationLayout::clone(&layout()) })
@@ -43,7 +45,6 @@ fn assert_nothing_left(store: &Store) {
 #[test]
 fn rows_of_a_session_are_its_own_and_last_as_long_as_it() {
     let store = memory_store();
-    store.register_layout(layout());
     let layout = temporary(TemporaryRows::UntilSessionEnds);
     let (mine, others) = (Arc::new(SessionRelations::new(&store)), Arc::new(SessionRelations::new(&store)));
     let writer = of_session(&store, &mine);
@@ -68,6 +69,10 @@ fn rows_of_a_session_are_its_own_and_last_as_long_as_it() {
     assert_eq!(found, [(1, "renamed".to_owned())]);
     again.rollback().expect("rollback");
     assert_eq!(names(&of_session(&store, &mine), &layout), ["mine", "with a BLOB"]);
+    // Beside a session that lasts nothing is amiss, and a sweep that has come to rest wakes when it ends.
+    while store.sweep(100).expect("sweep") > 0 {}
+    let report = store.check(&[common::layout()], &mut |_| (), &CancelFlag::new()).expect("check");
+    assert_eq!((report.orphan_blobs, report.unknown_bytes), (0, 0), "{report:?}");
     drop(mine);
     assert_eq!(names(&of_session(&store, &others), &layout), ["another's"]);
     drop(others);
@@ -77,7 +82,6 @@ fn rows_of_a_session_are_its_own_and_last_as_long_as_it() {
 #[test]
 fn rows_of_a_transaction_go_with_it_and_are_never_written() {
     let store = memory_store();
-    store.register_layout(layout());
     let layout = temporary(TemporaryRows::UntilTransactionEnds);
     let session = Arc::new(SessionRelations::new(&store));
     let before = store.last_commit();
@@ -104,7 +108,6 @@ fn rows_of_a_transaction_go_with_it_and_are_never_written() {
 #[test]
 fn commit_retain_keeps_a_transactions_rows_and_rollback_retain_goes_back_to_it() {
     let store = memory_store();
-    store.register_layout(layout());
     let layout = temporary(TemporaryRows::UntilTransactionEnds);
     let transaction = begin(&store, SNAPSHOT);
     insert_with_blob(&transaction, &layout, 1);
@@ -121,7 +124,6 @@ fn commit_retain_keeps_a_transactions_rows_and_rollback_retain_goes_back_to_it()
 #[test]
 fn who_may_only_read_may_write_temporary_rows() {
     let store = memory_store();
-    store.register_layout(layout());
     let options = TransactionOptions { access: Access::ReadOnly, ..SNAPSHOT };
     for kind in [TemporaryRows::UntilTransactionEnds, TemporaryRows::UntilSessionEnds] {
         let layout = temporary(kind);
@@ -136,6 +138,46 @@ fn who_may_only_read_may_write_temporary_rows() {
     assert_nothing_left(&store);
 }
 
+/// A BLOB that a refused or undone row was to have is nobody's again, whoever takes it then.
+#[test]
+fn a_row_keeps_the_blob_that_a_temporary_row_did_not_get() {
+    for kind in [TemporaryRows::UntilTransactionEnds, TemporaryRows::UntilSessionEnds] {
+        for is_refused in [true, false] {
+            let store = memory_store();
+            let lasting =
+                Arc::new(RelationLayout { id: RelationId(129), ..RelationLayout::clone(&layout()) });
+            let lasting = Arc::new(RelationLayout { indexes: Vec::new(), ..RelationLayout::clone(&lasting) });
+            store.register_layout(Arc::clone(&lasting));
+            let layout = temporary(kind);
+            let session = Arc::new(SessionRelations::new(&store));
+            let transaction = of_session(&store, &session);
+            insert(&transaction, &layout, 1, "there");
+            let mut writer = transaction.create_blob(BlobOptions::default()).expect("a BLOB");
+            writer.write_segment(&transaction, b"kept").expect("a segment");
+            let blob = writer.close(&transaction).expect("a BLOB");
+            let row = |id| vec![Value::integer(id), Value::text("x"), Value::Blob(blob)];
+            if is_refused {
+                transaction.insert(&layout, &mut row(1)).expect_err("a key that is there");
+            } else {
+                let savepoint = transaction.savepoint();
+                transaction.insert(&layout, &mut row(2)).expect("insert");
+                transaction.rollback_to(savepoint).expect("rollback");
+            }
+            transaction.insert(&lasting, &mut row(1)).expect("insert");
+            transaction.commit().expect("commit");
+            drop(session);
+            while store.sweep(100).expect("sweep") > 0 {}
+            let report = store.check(&[lasting], &mut |_| (), &CancelFlag::new()).expect("check");
+            assert!(report.is_sound(), "{report:?}");
+            assert_eq!((report.blobs, report.orphan_blobs, report.unknown_bytes), (1, 0, 0), "{report:?}");
+            let reader = begin(&store, SNAPSHOT);
+            let mut contents = Vec::new();
+            reader.open_blob(blob).expect("open").read_segment(&reader, 10, &mut contents).expect("read");
+            assert_eq!(contents, b"kept");
+        }
+    }
+}
+
 /// Larger than memory, and ended in each way that a transaction ends.
 #[test]
 fn spilled_rows_go_too() {
@@ -143,7 +185,6 @@ fn spilled_rows_go_too() {
     for kind in [TemporaryRows::UntilTransactionEnds, TemporaryRows::UntilSessionEnds] {
         for is_committed in [true, false] {
             let store = Store::in_memory(small.clone()).expect("open");
-            store.register_layout(layout());
             let layout = temporary(kind);
             let session = Arc::new(SessionRelations::new(&store));
             let transaction = of_session(&store, &session);
@@ -171,9 +212,7 @@ fn a_crash_leaves_nothing() {
     let substrate = Arc::new(MemorySubstrate::new());
     let on = |substrate: &Arc<MemorySubstrate>| {
         let small = StoreOptions { write_set_bytes_max: 20_000, ..options() };
-        let store = Store::on_substrate(Arc::clone(substrate) as Arc<_>, small).expect("open");
-        store.register_layout(layout());
-        store
+        Store::on_substrate(Arc::clone(substrate) as Arc<_>, small).expect("open")
     };
     let store = on(&substrate);
     let session = Arc::new(SessionRelations::new(&store));
@@ -202,26 +241,69 @@ fn a_crash_leaves_nothing() {
     assert_nothing_left(&store);
 }
 
+/// Definitions that some transactions see and others do not, and that are taken back.
 #[test]
-fn an_instance_follows_new_columns_and_refuses_an_index_that_it_lacks() {
+fn an_instance_follows_the_definition_that_each_transaction_sees() {
     let store = memory_store();
-    store.register_layout(layout());
     let session = Arc::new(SessionRelations::new(&store));
     let first = temporary(TemporaryRows::UntilSessionEnds);
-    let without = RelationLayout {
-        indexes: first.indexes.iter().filter(|index| index.id != NAME).cloned().collect(),
-        ..RelationLayout::clone(&first)
+    let without = |layout: &RelationLayout, gone: IndexId| {
+        let indexes = layout.indexes.iter().filter(|index| index.id != gone).cloned().collect();
+        Arc::new(RelationLayout { indexes, ..layout.clone() })
+    };
+    let wider = |column: SqlType, default: Value| {
+        let mut columns = first.formats[0].columns().to_vec();
+        columns.push(column);
+        Arc::new(RelationLayout {
+            formats: vec![first.formats[0].clone(), RecordFormat::new(columns)],
+            current: 1,
+            added_defaults: vec![Value::Null, Value::Null, Value::Null, default],
+            ..RelationLayout::clone(&first)
+        })
     };
     let transaction = of_session(&store, &session);
-    insert(&transaction, &without, 1, "one");
+    insert(&transaction, &without(&first, NAME), 1, "one");
+    // An index that the instance was not begun with.
     assert!(matches!(
         transaction.insert(&first, &mut row(2, "two")),
         Err(StoreError::LayoutChanged { relation }) if relation == first.id
     ));
-    let without = Arc::new(RelationLayout {
-        indexes: without.indexes.iter().filter(|index| index.id == PRIMARY).cloned().collect(),
-        ..without
-    });
-    insert(&transaction, &without, 2, "two");
-    assert_eq!(names(&transaction, &without), ["one", "two"]);
+    // An index dropped, and not after all.
+    insert(&transaction, &without(&without(&first, NAME), NAME_DESCENDING), 2, "two");
+    insert(&transaction, &without(&first, NAME), 3, "three");
+    assert_eq!(names(&transaction, &without(&first, NAME)), ["one", "two", "three"]);
+    transaction.commit().expect("commit");
+    // A column added and taken back, then another one: rows have what the definition of the moment says.
+    let first = without(&first, NAME);
+    let read = |layout: &Arc<RelationLayout>| {
+        let transaction = of_session(&store, &session);
+        let view = transaction.view().expect("view");
+        let mut scan = RelationScan::new(Arc::clone(layout), view, Projection::all());
+        let mut batch = RowBatch::new();
+        assert!(scan.next_batch(&transaction, 1, &mut batch).expect("scan"));
+        batch.take_row(0)
+    };
+    let number = without(&wider(SqlType::BIGINT, Value::integer(7)), NAME);
+    let text = without(&wider(SqlType::varchar(5, CharacterSet::UTF8), Value::text("x")), NAME);
+    assert_eq!(read(&number).last(), Some(&Value::integer(7)));
+    assert_eq!(read(&first).len(), 3);
+    assert_eq!(read(&text).last(), Some(&Value::text("x")));
+    drop(session);
+    assert_nothing_left(&store);
+}
+
+#[test]
+fn nobody_begins_an_instance_while_an_index_is_added() {
+    let store = memory_store();
+    let layout = temporary(TemporaryRows::UntilSessionEnds);
+    store.register_layout(Arc::clone(&layout));
+    let changing = begin(&store, SNAPSHOT);
+    changing.lock_relation(layout.id, LockLevel::ProtectedWrite).expect("lock");
+    let session = Arc::new(SessionRelations::new(&store));
+    let writer = of_session(&store, &session);
+    assert!(matches!(writer.insert(&layout, &mut row(1, "one")), Err(StoreError::LockConflict { .. })));
+    changing.rollback().expect("rollback");
+    insert(&writer, &layout, 1, "one");
+    drop((writer, session));
+    assert_nothing_left(&store);
 }

@@ -65,8 +65,8 @@ pub(super) fn drop_table(editor: &mut Editor<'_, '_>, relation: &Arc<Relation>) 
     rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, name)?;
     check_keys_are_free(editor, relation)?;
     check_relation_is_free(editor, relation, isc::TABLE_NAME)?;
-    editor.check_rows_are_free(relation, false)?;
     editor.lock(relation, LockLevel::Exclusive)?;
+    editor.check_rows_are_free(relation, false)?;
     drop_parts(editor, relation)?;
     for column in &relation.columns {
         if let Some(identity) = &column.identity {

@@ -29,15 +29,15 @@ impl TableEdit {
             editor.remove(ObjectKind::Sequence, sequence)?;
         }
         let exists = self.before.is_some();
-        if exists {
-            editor.check_rows_are_free(&self.relation, !self.new_indexes.is_empty())?;
-        }
         let looks_at_rows = !self.new_indexes.is_empty()
             || !self.new_foreign_keys.is_empty()
             || !self.made_not_null.is_empty()
             || !self.dropped_indexes.is_empty();
         if exists && looks_at_rows {
             editor.lock(&self.relation, LockLevel::ProtectedWrite)?;
+        }
+        if exists {
+            editor.check_rows_are_free(&self.relation, !self.new_indexes.is_empty())?;
         }
         let relation = editor.put_relation(self.relation)?;
         for index in &self.dropped_indexes {

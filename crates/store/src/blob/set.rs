@@ -10,7 +10,7 @@ use super::{BlobKey, Contents, Header, pieces};
 use crate::keyspace::meta;
 use crate::store::Inner;
 use crate::substrate::{Durability, Space, WriteBatch};
-use crate::{Result, StoreError};
+use crate::{RelationId, Result, StoreError};
 
 /// A transaction's uncommitted BLOBs.
 #[derive(Debug, Default)]
@@ -27,6 +27,8 @@ pub(crate) struct BlobSet {
 struct Uncommitted {
     /// At which change a row took it.
     adopted: Option<u64>,
+    /// The instance of a temporary relation whose row has it.
+    instance: Option<RelationId>,
     /// At which change its row lost it again.
     replaced: Option<u64>,
     /// Whether it is (partly) in the file already.
@@ -54,6 +56,8 @@ pub(crate) struct BlobCommit {
     /// BLOBs that no row has, but that others have the contents of.
     ownerless: Vec<u64>,
     unmarked: Vec<u64>,
+    /// Those of instances of temporary relations, which go with them.
+    of_instances: Vec<(RelationId, u64)>,
 }
 
 impl BlobCommit {
@@ -69,6 +73,9 @@ impl BlobCommit {
         }
         for blob in self.unmarked {
             batch.delete(Space::Meta, meta::pending_blob(blob));
+        }
+        for (relation, blob) in self.of_instances {
+            batch.put(Space::Meta, meta::dropped_blob(relation, blob), Vec::new());
         }
     }
 }
@@ -155,19 +162,29 @@ impl BlobSet {
         }
     }
 
-    /// Gives a BLOB to a row: itself if it is nobody's yet, else another one with the same contents. Gives the id under which
-    /// the row has it.
-    pub(crate) fn adopt(&mut self, inner: &Inner, id: BlobId, change: u64) -> Result<BlobId> {
+    /// Gives a BLOB to a row, of an instance of a temporary relation or of another one: itself if it is nobody's yet, else another one
+    /// with the same contents. Gives the id under which the row has it.
+    pub(crate) fn adopt(
+        &mut self,
+        inner: &Inner,
+        id: BlobId,
+        change: u64,
+        instance: Option<RelationId>,
+    ) -> Result<BlobId> {
         match self.blobs.get_mut(&id.0) {
             Some(uncommitted) if !uncommitted.closed => Err(StoreError::NoSuchBlob),
             Some(uncommitted) if uncommitted.adopted.is_none() => {
                 uncommitted.adopted = Some(change);
+                uncommitted.instance = instance;
                 uncommitted.replaced = None;
                 Ok(id)
             }
             _ => {
                 let another = self.share(inner, id)?;
-                self.blobs.entry(another.0).and_modify(|uncommitted| uncommitted.adopted = Some(change));
+                self.blobs.entry(another.0).and_modify(|uncommitted| {
+                    uncommitted.adopted = Some(change);
+                    uncommitted.instance = instance;
+                });
                 Ok(another)
             }
         }
@@ -244,6 +261,15 @@ impl BlobSet {
         }
     }
 
+    /// Makes those that rows of an instance of a temporary relation have taken nobody's again.
+    pub(crate) fn give_up_of(&mut self, instance: RelationId) {
+        for uncommitted in
+            self.blobs.values_mut().filter(|uncommitted| uncommitted.instance == Some(instance))
+        {
+            uncommitted.adopted = None;
+        }
+    }
+
     /// Notes that the uncommitted row which had the BLOB has it no more.
     pub(crate) fn replace(&mut self, id: BlobId, change: u64) {
         if let Some(uncommitted) = self.blobs.get_mut(&id.0) {
@@ -283,6 +309,9 @@ impl BlobSet {
             }
             if uncommitted.spilled {
                 commit.unmarked.push(blob);
+            }
+            if uncommitted.is_to_commit() {
+                commit.of_instances.extend(uncommitted.instance.map(|instance| (instance, blob)));
             }
         }
         commit

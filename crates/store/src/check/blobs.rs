@@ -8,6 +8,8 @@ use super::walk::Walk;
 use super::{Check, Location};
 use crate::blob::references::is_referred_to;
 use crate::blob::{BlobKey, pieces};
+use crate::keyspace::meta;
+use crate::recovery::marks;
 use crate::substrate::Space;
 use crate::{RelationId, Result, RowId, SegmentRead, StoreError, keyspace};
 
@@ -61,6 +63,10 @@ impl Check<'_> {
 
     /// Counts the BLOBs in both spaces that no row has, and no other BLOB has the contents of.
     fn count_orphans(&mut self, references: &[Reference]) -> Result<()> {
+        // Those of sessions' temporary rows, and of dropped relations that the sweep has yet to remove.
+        let marked = marks(&*self.snapshot, meta::DROPPED_BLOB).unwrap_or_default();
+        let marked: HashSet<u64> =
+            marked.iter().filter_map(|key| key.last_chunk().map(|blob| u64::from_be_bytes(*blob))).collect();
         for space in [Space::Blobs, Space::BlobPages] {
             let mut last = None;
             let mut walk = Walk::new(&self.snapshot, space);
@@ -79,7 +85,10 @@ impl Check<'_> {
                     self.report.add(Location::Blobs, "a key makes no sense");
                     continue;
                 };
-                let is_owned = || references.binary_search_by_key(&blob, |reference| reference.blob).is_ok();
+                let is_owned = || {
+                    marked.contains(&blob)
+                        || references.binary_search_by_key(&blob, |reference| reference.blob).is_ok()
+                };
                 if last.replace(blob) != Some(blob) && !is_owned() && self.is_orphan(space, blob)? {
                     self.report.orphan_blobs += 1;
                 }

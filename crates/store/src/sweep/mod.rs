@@ -76,6 +76,7 @@ struct Outlook {
     horizon: CommitNumber,
     times_left: u64,
     blobs_given_back: u64,
+    instances_left: u64,
 }
 
 /// How many changes are made at a time, by their kinds.
@@ -277,6 +278,7 @@ impl Store {
                 horizon,
                 times_left: inner.spilled.times_left(),
                 blobs_given_back: inner.blob_references.given_back(),
+                instances_left: inner.instances.left(),
             };
             if position.idle_at == Some(outlook) {
                 break;

@@ -6,10 +6,8 @@
 use std::sync::Arc;
 
 use farbird_record::{CodecId, EncodedRows};
-use farbird_types::BlobId;
 
 use super::ddl::DdlChange;
-use super::temporary::mark_instance;
 use super::{Core, WrittenFormat};
 use crate::blob::BlobCommit;
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MIN, BlockLabel, PackedBlock, RowIds, Stamp};
@@ -33,8 +31,6 @@ pub(super) struct CommitContent {
     entries: Arc<IdMap<IndexId, OwnEntries>>,
     catalog: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     blobs: BlobCommit,
-    /// By instance of a temporary relation, those that its rows have taken.
-    temporary_blobs: IdMap<RelationId, Vec<BlobId>>,
     /// Marks of instances.
     marks: WriteBatch,
     ddl: Vec<DdlChange>,
@@ -51,7 +47,7 @@ impl CommitContent {
         core.committed_entries = Arc::clone(&entries);
         let mut marks = WriteBatch::new();
         for relation in core.writes.relations.keys() {
-            mark_instance(inner, *relation, &mut marks);
+            inner.instances.mark_in_file(*relation, &mut marks);
         }
         CommitContent {
             id: core.id,
@@ -61,7 +57,6 @@ impl CommitContent {
             entries,
             catalog: core.writes.take_catalog(),
             blobs: core.blobs.to_commit(),
-            temporary_blobs: std::mem::take(&mut core.temporary_blobs),
             marks,
             ddl: core.ddl.iter().map(|(_, change)| change.clone()).collect(),
             spilled: inner.spilled.find(core.id),
@@ -91,11 +86,6 @@ impl CommitContent {
         }
         self.blobs.write(&mut out.batch);
         out.batch.append(self.marks);
-        for (relation, blobs) in self.temporary_blobs {
-            for blob in blobs {
-                out.batch.put(Space::Meta, meta::dropped_blob(relation, blob.0), Vec::new());
-            }
-        }
         for (relation, first_block) in &self.spilled_relations {
             out.batch.delete(Space::Meta, meta::pending_rows(self.id, *relation));
             let mark = unsettled_mark(*first_block);

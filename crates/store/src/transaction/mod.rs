@@ -39,7 +39,6 @@ use crate::{
 use commit::CommitContent;
 use ddl::DdlChange;
 use farbird_record::{CodecId, RecordFormat};
-use farbird_types::BlobId;
 pub use later_change::LaterChange;
 pub(crate) use read::read_visible;
 use spill::SpilledRelation;
@@ -85,8 +84,6 @@ pub(crate) struct Core {
     own_commits: Vec<CommitNumber>,
     pub(crate) writes: WriteSet,
     pub(crate) blobs: BlobSet,
-    /// Those that rows of instances of temporary relations have taken.
-    temporary_blobs: IdMap<RelationId, Vec<BlobId>>,
     /// Row numbers taken, by relation; the latest range is in use.
     row_numbers: IdMap<RelationId, Vec<Reservation>>,
     levels: IdMap<RelationId, Levels>,
@@ -148,7 +145,6 @@ impl Core {
             own_commits: Vec::new(),
             writes: WriteSet::default(),
             blobs: BlobSet::default(),
-            temporary_blobs: IdMap::default(),
             row_numbers: IdMap::default(),
             levels: IdMap::default(),
             reserved_to_read: IdSet::default(),
@@ -434,14 +430,18 @@ impl Transaction {
     /// `LayoutChanged` if others have committed another layout since this one was taken: its rows would lack the keys of
     /// new indexes.
     fn lock_to_write(&self, layout: &RelationLayout) -> Result<()> {
-        let level = self.write_level();
+        self.lock_latest(layout, self.write_level())
+    }
+
+    /// As [`Transaction::lock_to_write`], at another level.
+    fn lock_latest(&self, layout: &RelationLayout, level: LockLevel) -> Result<()> {
         let core = self.core()?;
         let knows_layout = core.known_layouts.contains(&layout.id);
         if knows_layout && core.levels.get(&layout.id).is_some_and(|levels| levels.include(level)) {
             return Ok(());
         }
         drop(core);
-        self.lock_for_writes(layout.id)?;
+        self.lock_for_writes(layout.id, level)?;
         let mut core = self.core()?;
         if knows_layout {
             return Ok(());
@@ -455,8 +455,8 @@ impl Transaction {
     }
 
     /// Locks a relation at the level of a write. A PROTECTED READ that was only reserved goes (see `reserve_relation`).
-    fn lock_for_writes(&self, relation: RelationId) -> Result<()> {
-        self.strengthen_lock(relation, self.write_level())?;
+    fn lock_for_writes(&self, relation: RelationId, level: LockLevel) -> Result<()> {
+        self.strengthen_lock(relation, level)?;
         let mut core = self.core()?;
         if core.reserved_to_read.remove(&relation) {
             let levels = self.store.inner.locks.give_back(relation, LockLevel::ProtectedRead, core.id);

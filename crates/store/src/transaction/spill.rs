@@ -14,7 +14,6 @@ use std::sync::Arc;
 use farbird_record::EncodedRows;
 
 use super::ddl::DdlChange;
-use super::temporary::mark_instance;
 use super::{Core, Transaction};
 use crate::block::{Block, BlockLabel, PackedBlock, RowIds, Stamp};
 use crate::commit::Publish;
@@ -271,7 +270,7 @@ fn note_relations(core: &mut Core, spill: &Spill, out: &mut SpillWriter<'_>) -> 
         let indexes = spill.entries.keys().filter(|index| core.writes.relation_of(**index) == Some(relation));
         let is_new = !core.spilled.contains_key(&relation);
         if is_new {
-            mark_instance(out.inner, relation, &mut out.batch);
+            out.inner.instances.mark_in_file(relation, &mut out.batch);
         }
         let spilled = match core.spilled.entry(relation) {
             Entry::Occupied(known) => known.into_mut(),

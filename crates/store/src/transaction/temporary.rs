@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use super::{Core, Transaction};
 use crate::layout::TemporaryRows;
 use crate::store::Inner;
-use crate::substrate::{Durability, WriteBatch};
-use crate::temporary::{Instance, mark_in_file};
-use crate::{IndexId, RelationId, RelationLayout, Result, Store, StoreError};
+use crate::substrate::Durability;
+use crate::temporary::Instance;
+use crate::{IndexId, LockLevel, RelationId, RelationLayout, Result, Store, StoreError};
 
 /// Instances of temporary relations, by the catalog's number of the relation.
 #[derive(Debug, Default)]
@@ -160,6 +160,10 @@ impl Transaction {
     /// As [`Transaction::instance`], for a write: makes the instance if there is none.
     pub(super) fn instance_to_write(&self, layout: &RelationLayout) -> Result<Option<Arc<RelationLayout>>> {
         let inner = &self.store.inner;
+        if layout.temporary.is_some() && !self.keeps(layout.id) {
+            // Whoever adds an index locks out those who begin an instance without it.
+            self.lock_latest(layout, LockLevel::SharedWrite)?;
+        }
         let instance = match (layout.temporary, &self.session) {
             (None, _) => return Ok(None),
             (Some(TemporaryRows::UntilSessionEnds), Some(session)) => {
@@ -188,9 +192,7 @@ impl Transaction {
                 self.store.inner.pending_keys.remove_of_ended(index, core.id, &entries);
             }
             core.formats.retain(|(relation, _), _| *relation != layout.id);
-            if let Some(blobs) = core.temporary_blobs.remove(&layout.id) {
-                core.blobs.give_up(&blobs);
-            }
+            core.blobs.give_up_of(layout.id);
         }
     }
 }
@@ -212,13 +214,4 @@ pub(super) fn in_catalogs_terms(
 fn catalogs_index(index: IndexId, layout: &RelationLayout, instance: &RelationLayout) -> IndexId {
     let place = instance.indexes.iter().position(|known| known.id == index);
     place.and_then(|place| layout.indexes.get(place)).map_or(index, |known| known.id)
-}
-
-/// Puts the mark of a relation of which something is to be written, if it is an instance.
-pub(super) fn mark_instance(inner: &Inner, relation: RelationId, batch: &mut WriteBatch) {
-    if relation.is_instance()
-        && let Some(layout) = inner.registered_layout(relation)
-    {
-        mark_in_file(&layout, batch);
-    }
 }

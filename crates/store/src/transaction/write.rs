@@ -346,7 +346,7 @@ impl Transaction {
         self.check_writable_rows(layout)?;
         let instance = self.instance(layout)?;
         let layout = instance.as_deref().unwrap_or(layout);
-        self.lock_for_writes(layout.id)?;
+        self.lock_for_writes(layout.id, self.write_level())?;
         let locked = self.lock_and_read(layout, view, row_id, wait)?;
         if locked.newly_locked {
             self.core()?.writes.note_lock(layout.id, row_id);
@@ -436,12 +436,9 @@ impl Transaction {
             if let Some(Value::Blob(blob)) = row.get_mut(slot)
                 && !kept.contains(blob)
             {
-                let adopted = self.adopt_blob(core, *blob, format.columns().get(slot), &mut taken);
+                let adopted = self.adopt_blob(core, layout.id, *blob, format.columns().get(slot), &mut taken);
                 *blob = adopted.inspect_err(|_| core.blobs.give_up(&taken))?;
             }
-        }
-        if layout.id.is_instance() && !taken.is_empty() {
-            core.temporary_blobs.entry(layout.id).or_default().extend(&taken);
         }
         Ok(taken)
     }
@@ -449,12 +446,14 @@ impl Transaction {
     fn adopt_blob(
         &self,
         core: &mut Core,
+        relation: RelationId,
         blob: BlobId,
         column: Option<&SqlType>,
         taken: &mut Vec<BlobId>,
     ) -> Result<BlobId> {
         let now = core.writes.now();
-        let adopted = core.blobs.adopt(&self.store.inner, blob, now)?;
+        let instance = Some(relation).filter(|relation| relation.is_instance());
+        let adopted = core.blobs.adopt(&self.store.inner, blob, now, instance)?;
         taken.push(adopted);
         if let Some(SqlType::Blob { subtype, character_set, .. }) = column {
             core.blobs.describe(&self.store.inner, adopted, *subtype, *character_set)?;
