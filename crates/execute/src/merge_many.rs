@@ -19,8 +19,7 @@ use farbird_types::{Error, Value, isc};
 use crate::constraint::check_row;
 use crate::failure::Change;
 use crate::modify_many::{
-    ALONE_AT_LEAST, bytes_of, delete_rows, for_each_batch, for_each_part, insert_rows, row_update,
-    update_rows,
+    Pace, bytes_of, delete_rows, for_each_batch, for_each_part, insert_rows, row_update, update_rows,
 };
 use crate::repeated::KeptSource;
 use crate::row_change::{self, new_row, number_of};
@@ -128,15 +127,19 @@ fn apply(
     changes: Vec<RowChange>,
     context: &mut ExecutionContext<'_>,
 ) -> Change<RecordCounts> {
+    let mut pace = Pace::new(changes.len());
     let mut left: VecDeque<RowChange> = changes.into();
     let mut counts = RecordCounts::default();
     while !left.is_empty() {
         context.check_interrupt()?;
-        let before = left.len();
-        left = together(target, left, &mut counts, context)?;
-        // Where none was changed among others, the next ones hardly are.
-        let alone = if left.len() == before { 1 + ALONE_AT_LEAST } else { 1 };
-        for _ in 0..alone {
+        let asked = pace.asked(left.len());
+        let first = left.drain(..asked).collect();
+        let waiting = together(target, first, &mut counts, context)?;
+        let changed = asked.saturating_sub(waiting.len());
+        for change in waiting.into_iter().rev() {
+            left.push_front(change);
+        }
+        for _ in 0..pace.alone_behind(asked, changed) {
             let Some(change) = left.pop_front() else { break };
             context.check_interrupt()?;
             by_itself(target, change, &mut counts, context)?;

@@ -8,6 +8,8 @@
 //! - A row that the store does not change among others is [left](Progress::Left) to who changes single rows: it waits, restarts or
 //!   fails there.
 
+use std::collections::VecDeque;
+
 use farbird_budget::heap_bytes;
 use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::Node;
@@ -188,29 +190,58 @@ fn in_turns<Row>(
     progress: &mut impl FnMut(Progress<Row>, &mut ExecutionContext<'_>) -> Change<()>,
     mut change: impl FnMut(&[Row], &mut ExecutionContext<'_>) -> Change<usize>,
 ) -> Change<()> {
-    let mut rows = rows;
+    let mut pace = Pace::new(rows.len());
+    // Rows are only taken from the front: those that are left stay one slice.
+    let mut rows = VecDeque::from(rows);
     while !rows.is_empty() {
         context.check_interrupt()?;
-        let changed = change(&rows, context)?;
+        let asked = pace.asked(rows.len());
+        let first = rows.make_contiguous().get(..asked).unwrap_or_default();
+        let changed = change(first, context)?.min(asked);
         if changed > 0 {
             progress(Progress::Changed(changed as u64), context)?;
         }
-        let mut left = rows.split_off(changed.min(rows.len())).into_iter();
-        if let Some(next) = left.next() {
-            progress(Progress::Left(next), context)?;
-        }
-        // Where the first one was not to be changed among others, the next ones hardly are: locked before, for instance.
-        for next in left.by_ref().take(if changed == 0 { ALONE_AT_LEAST } else { 0 }) {
+        rows.drain(..changed);
+        for _ in 0..pace.alone_behind(asked, changed) {
+            let Some(next) = rows.pop_front() else { break };
             context.check_interrupt()?;
             progress(Progress::Left(next), context)?;
         }
-        rows = left.collect();
     }
     Ok(())
 }
 
-/// So many rows are changed one by one behind one that had to be, and was the first of its batch.
-pub(crate) const ALONE_AT_LEAST: usize = 31;
+/// How many rows the store is asked to change together: about as many as it lately did. It works on all that it is asked for before
+/// it says which is the first that it leaves, so that to ask for all each time takes quadratic time where many are left.
+pub(crate) struct Pace {
+    most: usize,
+}
+
+impl Pace {
+    /// For so many rows, of which nothing is known.
+    pub(crate) fn new(rows: usize) -> Pace {
+        Pace { most: rows.max(1) }
+    }
+
+    /// How many of so many rows to ask for.
+    pub(crate) fn asked(&self, rows: usize) -> usize {
+        self.most.min(rows)
+    }
+
+    /// Notes that so many of those asked for were changed; gives how many behind them are to be changed one by one.
+    pub(crate) fn alone_behind(&mut self, asked: usize, changed: usize) -> usize {
+        if changed >= asked {
+            self.most = asked.saturating_mul(2).max(1);
+            return 0;
+        }
+        self.most = changed.saturating_mul(2).max(1);
+        // Where none was to be changed among others, the next ones hardly are: locked before, for instance.
+        if changed == 0 { 1 + ALONE_AT_LEAST } else { 1 }
+    }
+}
+
+/// So many rows are changed one by one behind one that had to be, and was the first of those asked for.
+const ALONE_AT_LEAST: usize = 31;
 
 /// Runs `change` for each batch of a plan's rows.
 pub(crate) fn for_each_batch(
@@ -227,4 +258,48 @@ pub(crate) fn for_each_batch(
     }
     kept.keep(source, operator, batch);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pace;
+
+    /// How many rows a store works on that stops at the first one it does not change among others; and how many it changed.
+    fn worked_on(simple: &[bool]) -> (usize, usize) {
+        let (mut pace, mut place, mut worked_on, mut together) = (Pace::new(simple.len()), 0, 0, 0);
+        while place < simple.len() {
+            let left = &simple[place..];
+            let asked = pace.asked(left.len());
+            assert!((1..=left.len()).contains(&asked), "{asked} of {}", left.len());
+            let changed = left[..asked].iter().take_while(|simple| **simple).count();
+            worked_on += asked;
+            together += changed;
+            place += changed + pace.alone_behind(asked, changed);
+        }
+        (worked_on, together)
+    }
+
+    #[test]
+    fn the_store_works_on_few_rows_in_vain() {
+        let rows = 4096;
+        for between in [2, 3, 5, 17, 100, 1000] {
+            let simple: Vec<bool> = (0..rows).map(|place| (place + 1) % between != 0).collect();
+            let (worked_on, together) = worked_on(&simple);
+            assert!(worked_on <= 5 * rows, "{worked_on} rows of {rows}, one in {between} not simple");
+            assert_eq!(
+                together,
+                simple.iter().filter(|simple| **simple).count(),
+                "one in {between} not simple"
+            );
+        }
+    }
+
+    #[test]
+    fn simple_rows_go_together_again_behind_others() {
+        let simple: Vec<bool> = (0..4096).map(|place| !(100..200).contains(&place)).collect();
+        let (worked_on, together) = worked_on(&simple);
+        assert!(worked_on <= 3 * simple.len(), "{worked_on}");
+        assert!(together > 3900, "{together}");
+        assert_eq!(super::Pace::new(4096).asked(4096), 4096, "all at first");
+    }
 }
