@@ -3,8 +3,7 @@
 //! Whoever asks first computes all rows and keeps them, in memory while the statement's budget allows it, the others in a temporary
 //! file; the others read what is kept. The planner promises that the rows are the same in each place.
 
-use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use farbird_budget::Reservation;
 use farbird_expression::ExecutionContext;
@@ -94,7 +93,7 @@ impl SharedOperator {
         if let Some(rows) = &self.rows {
             return Ok(rows.clone());
         }
-        let known = context.frame.shared_rows.get(self.shared.place).cloned().flatten();
+        let known = context.frame.shared_rows.get(self.shared.place).and_then(OnceLock::get).cloned();
         let rows = match known.and_then(|known| known.downcast::<KeptRows>().ok()) {
             Some(rows) => rows,
             None => self.compute(context)?,
@@ -118,9 +117,9 @@ impl SharedOperator {
         let rows = Arc::new(keeping.finish()?);
         match result {
             Ok(()) => {
-                let kept: Arc<dyn Any + Send + Sync> = rows.clone();
-                if let Some(place) = context.frame.shared_rows.get_mut(self.shared.place) {
-                    *place = Some(kept);
+                if let Some(place) = context.frame.shared_rows.get(self.shared.place) {
+                    // Another thread of the statement may have been first: its rows are the same.
+                    place.get_or_init(|| rows.clone());
                 }
             }
             Err(error) => self.error = Some(error),

@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use farbird_budget::{Reservation, StatementBudget};
 use farbird_catalog::database::Database;
@@ -204,8 +204,9 @@ pub struct Frame {
     pub patterns: Vec<Option<(Value, Arc<CompiledPattern>)>>,
     /// The row of each recursive common table that its recursive member looks at.
     pub working_rows: Vec<Vec<Value>>,
-    /// The rows that were computed once for several places, as the operators keep them.
-    pub shared_rows: Vec<Option<Arc<dyn Any + Send + Sync>>>,
+    /// The rows that are computed once for several places, as the operators keep them: one list for all frames of a run, however
+    /// deep, as nothing that differs between those is looked at.
+    pub shared_rows: Arc<[OnceLock<Arc<dyn Any + Send + Sync>>]>,
 }
 
 impl Frame {
@@ -216,7 +217,7 @@ impl Frame {
         frame.subqueries.resize_with(size.subqueries, || None);
         frame.patterns.resize(size.patterns, None);
         frame.working_rows.resize(size.working_rows, Vec::new());
-        frame.shared_rows.resize_with(size.shared_rows, || None);
+        frame.shared_rows = (0..size.shared_rows).map(|_| OnceLock::new()).collect();
         frame
     }
 
@@ -232,11 +233,12 @@ impl Frame {
         }
     }
 
-    /// A frame of the same plan for a deeper level of recursion: the same outer values, fresh subqueries.
+    /// A frame of the same plan for a deeper level of recursion: the same outer values and shared rows, fresh
+    /// subqueries.
     pub fn descend(&self) -> Frame {
         let mut frame = Frame { registers: self.registers.clone(), ..Frame::default() };
         frame.subqueries.resize_with(self.subqueries.len(), || None);
-        frame.shared_rows.clone_from(&self.shared_rows);
+        frame.shared_rows = Arc::clone(&self.shared_rows);
         frame.patterns.clone_from(&self.patterns);
         frame.working_rows.clone_from(&self.working_rows);
         frame
@@ -370,4 +372,27 @@ pub trait Definitions: Sync {
     /// # Errors
     /// Those of the definition.
     fn execute(&self, statement: &DdlStatement, context: &mut ExecutionContext<'_>) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Frame;
+    use crate::frame_size::FrameSize;
+
+    #[test]
+    fn rows_that_a_deeper_level_has_computed_are_there_for_all() {
+        let frame = Frame::new(FrameSize { shared_rows: 2, ..FrameSize::default() });
+        let deeper = frame.descend();
+        deeper.descend().shared_rows[1].set(Arc::new(7)).expect("nothing there");
+        for frame in [&frame, &deeper, &frame.descend()] {
+            let known = frame.shared_rows[1].get().and_then(|known| known.downcast_ref());
+            assert_eq!(known, Some(&7));
+            assert!(frame.shared_rows[0].get().is_none());
+        }
+        assert!(
+            Frame::new(FrameSize { shared_rows: 2, ..FrameSize::default() }).shared_rows[1].get().is_none()
+        );
+    }
 }
