@@ -721,6 +721,97 @@ fn only_what_is_the_same_in_each_place_is_computed_once() {
     assert_eq!(scans.len(), 2, "a plan in each place: {explained:#?}");
 }
 
+/// Names in a definition mean what they mean where it stands, not what a WITH around one of its uses calls by them: else uses would
+/// differ, and the rows of one would be given to the other.
+#[test]
+fn a_definition_is_the_same_query_wherever_it_is_used() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table t (k int, v int)");
+    session.execute("create table u (k int, v int)");
+    session.execute("create table c (k int, n computed by ((select count(*) from t)))");
+    session.execute("create view g (k, n) as select k, count(*) from t group by k");
+    session.execute("create view r (k) as select k from t where v > 15");
+    session.commit();
+    for row in ["t values (1, 10)", "t values (1, 20)", "t values (2, 30)", "c (k) values (1)"] {
+        session.execute(&format!("insert into {row}"));
+    }
+    for row in ["(1, 5)", "(2, 5)", "(2, 6)", "(3, 7)"] {
+        session.execute(&format!("insert into u values {row}"));
+    }
+    session.commit();
+    let asked: [(&str, &[&str]); 9] = [
+        // As Firebird has them.
+        ("with t as (select k from u) select g.k, g.n from g, t where t.k = g.k", &["1|2", "2|1", "2|1"]),
+        ("with t as (select k from u) select r.k, t.k from r join t on t.k = r.k", &["1|1", "2|2", "2|2"]),
+        (
+            "select x.k, x.n, y.n from g x join (with t as (select k from u) select g.* from g, t where t.k = g.k) y
+             on y.k = x.k",
+            &["1|2|2", "2|1|1", "2|1|1"],
+        ),
+        ("with t as (select k from u) select c.n, (select count(*) from t) from c", &["3|4"]),
+        (
+            "with recursive t as (select k from u where k = 3 union all select t.k - 1 from t where t.k > 1)
+             select t.k, g.n from t left join g on g.k = t.k",
+            &["1|2", "2|1", "3|NULL"],
+        ),
+        // Firebird has no WITH inside a WITH.
+        (
+            "with a as (select k, count(*) n from t group by k)
+             select x.k, x.n, y.n from a x join (with t as (select k from u) select * from a) y on y.k = x.k",
+            &["1|2|2", "2|1|1"],
+        ),
+        (
+            "with b as (select k from t), a as (select k, count(*) n from b group by k)
+             select x.k, x.n, y.n from a x join (with b as (select k from u) select * from a) y on y.k = x.k",
+            &["1|2|2", "2|1|1"],
+        ),
+        (
+            "with recursive a as (select k, 0 n from t where v = 10
+                                  union all select a.k + 1, a.n + (select count(*) from t) from a where a.k < 3)
+             select x.k, x.n, y.n from a x join (with t as (select k, 10 v from u) select * from a) y on y.k = x.k",
+            &["1|0|0", "2|3|3", "3|6|6"],
+        ),
+        (
+            "with a as (select k from t where v > 15) select x.k, y.n from a x
+             join (with a as (select k, count(*) n from u group by k) select * from a) y on y.k = x.k",
+            &["1|1", "2|2"],
+        ),
+    ];
+    for (asked, expected) in asked {
+        let mut found = session.rows(asked);
+        found.sort();
+        assert_eq!(found, expected, "{asked}");
+    }
+    // A table that reads itself by way of another one.
+    let cyclic =
+        "with recursive a as (select 1 n from rdb$database union all select b.n + 1 from a, b where b.n < 3),
+                  b as (select n from a) select * from a";
+    assert!(session.error(cyclic).contains("dsql_cte_cycle"), "{}", session.error(cyclic));
+}
+
+/// What stands below a recursive common table is not computed anew for each of its rows.
+#[test]
+fn what_is_computed_once_is_so_below_a_recursive_common_table() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table t (id int not null, a int)");
+    session.execute(
+        "execute block as declare i int = 0; begin while (i < 60) do begin
+           insert into t values (:i, mod(:i, 6)); i = i + 1; end end",
+    );
+    session.commit();
+    let asked = "with recursive c as (select a, count(*) n from t group by a),
+                   r as (select 1 l, 0 n from rdb$database
+                         union all select r.l + 1, c.n + d.n from r join c on c.a = r.l join c d on d.a = r.l)
+                 select l, n from r order by 1";
+    assert_eq!(session.rows(asked), ["1|0", "2|20", "3|20", "4|20", "5|20", "6|20"]);
+    let explained = session.rows(&format!("explain analyze {asked}"));
+    assert!(explained.iter().any(|line| line.contains("Record Buffer (shared)")), "{explained:#?}");
+    let scans = explained.iter().filter(|line| line.contains("Table \"T\" "));
+    let read: u64 =
+        scans.map(|line| line.split('|').nth(8).and_then(|count| count.parse().ok()).unwrap_or(0)).sum();
+    assert_eq!(read, 60, "{explained:#?}");
+}
+
 /// What is computed once and does not fit into memory is read from a file, by each that asks for it.
 #[test]
 fn what_is_computed_once_may_be_larger_than_memory() {

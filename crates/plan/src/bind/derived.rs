@@ -33,7 +33,10 @@ impl Binder<'_> {
         let owner_of = self.owner_of.replace(relation.name.clone());
         self.tell_inside(alias, Some(&relation.name));
         let around = self.begin_shared();
+        // The tables that it reads are those that were there when it was made, whatever a WITH around it calls by their names.
+        let around_with = std::mem::take(&mut self.common_tables);
         let select = self.deeper(|binder| binder.in_new_block(true, |binder| binder.bind_parts(&tree.query)));
+        self.common_tables = around_with;
         self.inside_definition = inside;
         self.owner_of = owner_of;
         let names = relation.columns.iter().map(|column| column.name.clone()).collect();
@@ -79,9 +82,11 @@ impl Binder<'_> {
         Ok(tree)
     }
 
+    /// Binds the use of a common table, whose WITH is the scope of that number.
     pub(super) fn bind_common_table_use(
         &mut self,
         table: &Arc<CommonTable>,
+        scope: usize,
         alias: &str,
         nullable: bool,
     ) -> Result<FromTree> {
@@ -113,20 +118,18 @@ impl Binder<'_> {
         let hidden = std::mem::replace(&mut self.namespace().hidden, true);
         self.tell_inside(alias, None);
         let around = self.begin_shared();
+        // A definition sees all tables of its WITH and of those around that, but not itself, however far around; nor what a WITH
+        // between them and its use defines: it is the same query wherever it is used.
+        let scopes = self.common_tables.clone();
+        self.common_tables.truncate(scope + 1);
+        self.mark_busy(table);
         let select = self.deeper(|binder| {
-            binder.in_new_block(false, |binder| {
-                if table.recursive {
-                    binder.bind_recursive(table)
-                } else {
-                    // A definition sees all tables of its WITH, but not itself, however far around.
-                    let scopes = binder.common_tables.clone();
-                    binder.mark_busy(table);
-                    let select = binder.bind_parts(&table.definition.query);
-                    binder.common_tables = scopes;
-                    select
-                }
+            binder.in_new_block(false, |binder| match table.recursive {
+                true => binder.bind_recursive(table),
+                false => binder.bind_parts(&table.definition.query),
             })
         });
+        self.common_tables = scopes;
         self.namespace().hidden = hidden;
         let select = select?;
         let names = column_names(&select, &table.definition.columns, &table.name)?;

@@ -244,14 +244,12 @@ impl Binder<'_> {
         }
     }
 
-    /// A common table by name.
-    pub(crate) fn find_common_table(&self, name: &str) -> Option<Arc<CommonTable>> {
-        for scope in self.common_tables.iter().rev() {
-            if let Some(table) = scope.tables.iter().rev().find(|table| table.name == name) {
-                return Some(table.clone());
-            }
-        }
-        None
+    /// A common table by name, with the number of the scope that defines it.
+    pub(crate) fn find_common_table(&self, name: &str) -> Option<(Arc<CommonTable>, usize)> {
+        self.common_tables.iter().enumerate().rev().find_map(|(number, scope)| {
+            let table = scope.tables.iter().rev().find(|table| table.name == name)?;
+            Some((table.clone(), number))
+        })
     }
 }
 

@@ -217,9 +217,9 @@ impl Binder<'_> {
         let alias = named.alias.as_ref().map_or(name, Name::as_str).to_owned();
         if named.arguments.is_none()
             && named.name.package.is_none()
-            && let Some(table) = self.find_common_table(name)
+            && let Some((table, scope)) = self.find_common_table(name)
         {
-            return self.bind_common_table_use(&table, &alias, nullable);
+            return self.bind_common_table_use(&table, scope, &alias, nullable);
         }
         if named.arguments.is_none()
             && let Some(relation) = self.environment.catalog.relations.get(name).cloned()
@@ -363,7 +363,10 @@ impl Binder<'_> {
             ComputedRow::Parameters { .. } => row_table(self.environment, relation, row),
         });
         self.namespaces.push(namespace);
+        // Its subqueries read the tables that its table was made with, whatever a WITH around calls by their names.
+        let around_with = std::mem::take(&mut self.common_tables);
         let bound = self.deeper(|binder| binder.bind_value(&computed.value));
+        self.common_tables = around_with;
         self.namespaces.pop();
         self.blocks.extend(inner_blocks);
         self.inside_definition = inside;
