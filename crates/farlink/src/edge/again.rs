@@ -6,7 +6,8 @@
 //!
 //! Promises: nothing that a session may have of its own is lost unnoticed. What is not known to leave nothing behind - whatever may write, ask
 //! for the attachment's number, listen for events - binds the program to its session ([`super::bond::Bond`]); it loses its connection with it. So it
-//! does if the user has another password by now, if the database is another file, or if the server lets it in differently.
+//! does if it has asked for a role, which the server drops without a word if the user may not take it any more, if there are triggers on
+//! transactions, if the user has another password by now, if the database is another file, or if the server lets it in differently.
 
 use std::sync::Arc;
 
@@ -46,8 +47,7 @@ impl Program {
             return;
         };
         if let (Some(pass), Some(attach)) = (self.login.pass.take(), self.login.attach_again.take()) {
-            let connect = self.login.connect.clone();
-            attachment.again = Some(Box::new(Again { connect, attach, pass }));
+            attachment.again = Some(Box::new(Again { attach, pass }));
         }
     }
 
@@ -56,7 +56,9 @@ impl Program {
         let is_loose = |attachment: &Attachment| {
             let is_known = attachment.identity.as_ref().is_some_and(|(_, guid)| !guid.is_empty());
             let has_way = attachment.again.is_some();
-            has_way && is_known && attachment.is_plain && attachment.bond.is_loose()
+            // Triggers on transactions run in the attachment, and nobody here knows what they leave there.
+            let is_untouched = attachment.is_plain && !attachment.strict_transactions;
+            has_way && is_known && is_untouched && attachment.bond.is_loose()
         };
         let is_idle = self.answers.is_empty() && !self.login.is_waiting && self.held.is_none();
         let is_alone = matches!(self.auxiliary, Auxiliary::None);
@@ -82,7 +84,8 @@ impl Program {
         let Some(again) = self.attachment.as_ref().and_then(|attachment| attachment.again.as_ref()) else {
             return false;
         };
-        let (connect, attach, pass) = (again.connect.clone(), again.attach.clone(), again.pass.clone());
+        let (attach, pass) = (again.attach.clone(), again.pass.clone());
+        let connect = self.login.connect.clone();
         // The conversation is another one, and counts anew.
         self.speculate(|speculator, rules| speculator.finish(rules));
         (self.speculator, self.asked) = (None, 0);

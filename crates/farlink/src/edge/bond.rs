@@ -13,11 +13,9 @@ use crate::message::Pass;
 /// Queries that were executed before it was known that they only read.
 const SUSPECTS_MAX: usize = 64;
 
-/// How a program has attached, so that it can be done again.
+/// How a program has attached, so that it can be done again; its op_connect is with its login.
 #[derive(Debug)]
 pub(super) struct Again {
-    /// Its op_connect.
-    pub(super) connect: Vec<u8>,
     /// Its op_attach, without what proves who it is.
     pub(super) attach: Attach,
     pub(super) pass: Pass,

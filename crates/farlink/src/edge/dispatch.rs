@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farbird_types::isc;
 use farbird_wire::packet::{Execute, Information, Reply, Request, Response};
-use farbird_wire::protocol::Handle;
+use farbird_wire::protocol::{Handle, cancel};
 
 use super::Program;
 use super::attachment::{Attachment, Auxiliary, Purpose};
@@ -35,7 +35,13 @@ impl Program {
             }
             Request::Connect(connect) => self.connect(connect),
             _ if !self.login.is_agreed() => self.end(),
-            Request::Cancel { kind } => self.ask(Ask::Cancel { kind }),
+            Request::Cancel { kind } => {
+                // Another session would allow it.
+                if kind == cancel::DISABLE {
+                    self.tie();
+                }
+                self.ask(Ask::Cancel { kind });
+            }
             Request::AbortAuxConnection => self.quietly(&request, 0),
             Request::ContinueAuthentication(_)
             | Request::TrustedAuthentication(_)

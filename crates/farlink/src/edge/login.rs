@@ -100,7 +100,7 @@ impl Program {
         self.login.is_waiting = true;
         self.login.attach_again = None;
         if matches!(request, Request::Attach(_)) {
-            self.login.attach_again = usual::without_proof(&attach);
+            self.login.attach_again = usual::without_proof(&attach).filter(|attach| !usual::has_role(attach));
             self.login.usual_attach = usual::usual(&attach);
             if self.take_ahead(&attach) {
                 return;

@@ -222,7 +222,14 @@ impl Program {
     fn told_of(&mut self, handle: u16, fingerprint: Fingerprint, reads: Option<Vec<Relation>>) {
         let Some(statement) = self.objects.statement(handle) else { return };
         match &statement.described {
-            Some(described) if described.fingerprint == fingerprint => described.set_reads(reads.as_deref()),
+            Some(described) if described.fingerprint == fingerprint => {
+                described.set_reads(reads.as_deref());
+                // It was executed as a query that only reads, before the server has seen that it is none any more.
+                let was_executed = statement.executed_by != 0;
+                if was_executed && reads.is_none() {
+                    self.tie();
+                }
+            }
             _ => statement.told = Some((fingerprint, reads)),
         }
     }

@@ -78,6 +78,12 @@ fn is_proof(item: &Clumplet<'_>) -> bool {
     )
 }
 
+/// Whether a role is asked for: a server attaches without it if the user may not take it.
+pub(super) fn has_role(attach: &Attach) -> bool {
+    let items = ClumpletReader::dpb(&attach.parameters).into_iter().flatten().map_while(Result::ok);
+    items.filter(|item| item.tag == dpb::SQL_ROLE_NAME).any(|item| !item.data.is_empty())
+}
+
 /// The number of a program's process, as the server would read it.
 pub(super) fn process_id(attach: &Attach) -> Option<i32> {
     let items = ClumpletReader::dpb(&attach.parameters).ok()?.map_while(Result::ok);

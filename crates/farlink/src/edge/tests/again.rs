@@ -1,5 +1,8 @@
 //! A program whose session is over goes on in the next if it has nothing in it, and else loses its connection.
 
+use farbird_wire::clumplet::{ClumpletWriter, dpb};
+use farbird_wire::protocol::cancel;
+
 use super::*;
 use crate::message::Pass;
 
@@ -41,11 +44,15 @@ fn idle(site: &Arc<Site>) -> Played {
 }
 
 fn attached(site: &Arc<Site>) -> Played {
+    attached_by(site, &attach())
+}
+
+fn attached_by(site: &Arc<Site>, attach: &Request) -> Played {
     let mut played = Played::new(site, 1, ProtocolVersion::V13);
     played.says(&connect(false));
     played.tell(Tell::Pass { pass: pass(1) });
     played.replies(RequestId::CONNECT, &[let_in(played.version)]);
-    played.says(&attach());
+    played.says(attach);
     let id = played.relayed();
     played.replies(id, &[done()]);
     played.tell(facts(7, GUID));
@@ -55,7 +62,11 @@ fn attached(site: &Arc<Site>) -> Played {
 }
 
 fn reads(reads: Option<Vec<Relation>>) -> Tell {
-    Tell::Statement { statement: 2, described: crate::message::Fingerprint::of(&description(1)), reads }
+    reads_of(2, reads)
+}
+
+fn reads_of(statement: u16, reads: Option<Vec<Relation>>) -> Tell {
+    Tell::Statement { statement, described: crate::message::Fingerprint::of(&description(1)), reads }
 }
 
 fn opened(asked: &[Ask]) -> RequestId {
@@ -182,7 +193,7 @@ fn who_is_let_in_differently_loses_the_connection() {
 #[test]
 fn who_has_something_in_the_session_loses_the_connection() {
     type Does = fn(&mut Played);
-    let ways: [(&str, Does, bool); 12] = [
+    let ways: [(&str, Does, bool); 15] = [
         ("nothing", |_| {}, true),
         ("prepares", |played| played.prepares(0, 1, SQL, 1), true),
         ("begins", |played| played.says(&begin()), false),
@@ -219,6 +230,20 @@ fn who_has_something_in_the_session_loses_the_connection() {
         ),
         ("reads what is not known to be reading", |played| query(played, None), false),
         ("reads", |played| query(played, Some(vec![Relation(1)])), true),
+        ("reads what only reads no more", read_another, false),
+        ("is not to be cancelled", |played| played.says(&Request::Cancel { kind: cancel::DISABLE }), false),
+        (
+            "has triggers on transactions",
+            |played| {
+                played.tell(Tell::Attached {
+                    database: 7,
+                    commit: CommitPoint(1),
+                    strict_transactions: true,
+                    guid: GUID.to_owned(),
+                });
+            },
+            false,
+        ),
         (
             "has a BLR request",
             |played| {
@@ -249,6 +274,16 @@ fn who_has_something_in_the_session_loses_the_connection() {
     let mut played = Played::attached(&site(true), 1);
     over(&mut played);
     assert!(played.machine.is_ended());
+    // A server attaches without a role that the user may not take any more, and says nothing.
+    for (role, goes_on) in [("", true), ("R", false)] {
+        let mut parameters = ClumpletWriter::dpb();
+        parameters.text(dpb::SQL_ROLE_NAME, role);
+        let parameters = parameters.into_bytes();
+        let attach = Request::Attach(Attach { database: Handle(0), file: b"db".to_vec(), parameters });
+        let mut played = attached_by(&site(true), &attach);
+        over(&mut played);
+        assert_eq!(!played.machine.is_ended(), goes_on, "role {role:?}");
+    }
 }
 
 /// Executes a statement at once, and ends its transaction.
@@ -266,16 +301,27 @@ fn run(played: &mut Played, sql: &str) {
     }
 }
 
-/// Executes the prepared query before it is told what it reads.
+/// Executes a query before it is told what it reads.
 fn query(played: &mut Played, told: Option<Vec<Relation>>) {
-    played.tell(reads(None));
+    played.says(&begin());
+    played.output.clear();
+    played.prepares(1, 3, "select b from t", 1);
+    executes(played, 3, told);
+}
+
+/// Executes the prepared query as one that only reads; by now it does more.
+fn read_another(played: &mut Played) {
     played.says(&begin());
     played.asked();
-    played.says(&execute(1, 2));
+    executes(played, 2, None);
+}
+
+fn executes(played: &mut Played, statement: u16, told: Option<Vec<Relation>>) {
+    played.says(&execute(1, statement));
     let id = opened(&played.asked());
-    played.tell(reads(told));
+    played.tell(reads_of(statement, told));
     played.replies(id, &[made(1)]);
-    played.says(&free(2, 1));
+    played.says(&free(statement, 1));
     played.says(&Request::Rollback(Handle(1)));
     for ask in played.asked() {
         if let Ask::Relay { id, .. } = ask {
