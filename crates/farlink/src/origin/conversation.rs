@@ -1011,16 +1011,20 @@ impl Conversation {
             Purpose::Prepare(statement, described) => self.statement_prepared(statement, described, reply),
             Purpose::Reads(statement) => self.reads_known(statement, reply),
             Purpose::Facts => {
-                if let Reply::Response(response) = reply
-                    && let Some(facts) = private::database_facts(&response.data)
-                {
-                    self.tell(Tell::Attached {
-                        database: facts.database,
-                        commit: facts.commit,
-                        strict_transactions: facts.strict_transactions,
-                        guid: facts.guid,
-                    });
-                }
+                let facts = match reply {
+                    Reply::Response(response) => private::database_facts(&response.data),
+                    _ => None,
+                };
+                let Some(facts) = facts else {
+                    // An edge that attaches again waits for them.
+                    return self.end("the server does not say which database it is");
+                };
+                self.tell(Tell::Attached {
+                    database: facts.database,
+                    commit: facts.commit,
+                    strict_transactions: facts.strict_transactions,
+                    guid: facts.guid,
+                });
             }
             Purpose::Blob(key, step) => self.blob_replied(key, step, reply, object),
         }

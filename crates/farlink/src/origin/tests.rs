@@ -38,6 +38,10 @@ impl Played {
     }
 
     fn at(version: ProtocolVersion) -> Played {
+        Played::at_kind(version, false)
+    }
+
+    fn at_kind(version: ProtocolVersion, is_farbird: bool) -> Played {
         let connect = Request::Connect(Connect {
             operation: 0,
             version: 3,
@@ -47,7 +51,7 @@ impl Played {
             offers: offers(ProtocolVersion::V10, version, true),
         });
         let conversation =
-            Conversation::new(Limits::default(), Channel(1), &packet_at(version, &connect), false);
+            Conversation::new(Limits::default(), Channel(1), &packet_at(version, &connect), is_farbird);
         let mut played =
             Played { conversation, server: RequestDecoder::new(DecoderLimits::default()), version };
         let [Request::Connect(connect)] = &played.asked()[..] else { panic!("no op_connect") };
@@ -60,6 +64,13 @@ impl Played {
         assert_eq!(played.asked().len(), 1);
         played.answer(&Reply::Response(Response::success()));
         played.told();
+        played
+    }
+
+    /// Attached, by a Farbird server that has been asked which database it is.
+    fn farbird() -> Played {
+        let mut played = Played::at_kind(VERSION, true);
+        let [Request::DatabaseInformation(_)] = &played.asked()[..] else { panic!("no facts") };
         played
     }
 
@@ -184,6 +195,19 @@ fn described() -> Played {
     assert_eq!(played.asked(), [], "it is prepared when it is needed");
     played.relay(7, 0, &execute(2, 1));
     played
+}
+
+/// An edge that attaches again waits to hear which database it is.
+#[test]
+fn a_server_that_does_not_say_which_database_it_is_ends_the_conversation() {
+    let silent = Response::data(Handle(0), vec![1]);
+    for reply in [silent, Response::error(&Error::new(isc::SHUTDOWN))] {
+        let mut played = Played::farbird();
+        played.answer(&Reply::Response(reply));
+        let messages = played.conversation.take_messages();
+        let [ToEdge::Closed { reason, .. }] = &messages[..] else { panic!("{messages:?}") };
+        assert!(reason.contains("which database"), "{reason}");
+    }
 }
 
 #[test]
