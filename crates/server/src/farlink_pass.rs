@@ -1,7 +1,7 @@
 //! Passes: with one, an edge logs a user in again whom it has seen logging in, when the session that it had with the origin is over and
 //! nobody is there who could type the password.
 //!
-//! A pass says when it was issued and for which edge and user, and is sealed with the user's verifier (HMAC, RFC 2104, with SHA-256). So the
+//! A pass says when the password was proved and for which edge and user, and is sealed with the user's verifier (HMAC, RFC 2104, with SHA-256). So the
 //! server keeps nothing of it, and another process knows it for its own; it is void as soon as the user has another password, is
 //! inactive or is dropped, and of no use to any other edge. Nobody but an origin in this process can bring one.
 
@@ -13,14 +13,14 @@ use sha2::{Digest, Sha256};
 
 use crate::security::random;
 
-/// How long a pass may be used.
+/// How long after the password was proved a pass may be used: one that is given for another says the same.
 const LIFETIME: Duration = Duration::from_secs(24 * 3_600);
-/// How far in the future a pass may have been issued: clocks are set back.
+/// How far in the future that may be: clocks are set back.
 const AHEAD_MAX: Duration = Duration::from_secs(300);
 /// Bytes of SHA-256's blocks and of its result.
 const BLOCK_BYTES: usize = 64;
 const SEAL_BYTES: usize = 32;
-/// When it was issued, and something that makes it differ from others.
+/// When the password was proved, and something that makes it differ from others.
 const HEAD_BYTES: usize = 8 + 16;
 /// What the seal is for: nothing else that is sealed with a verifier can be taken for a pass.
 const PURPOSE: &[u8] = b"farbird farlink pass 1";
@@ -35,35 +35,35 @@ pub(crate) struct Holder<'h> {
     pub(crate) verifier: &'h Verifier,
 }
 
-/// Issues a pass.
+/// Issues a pass; `proved`: when the user has proved the password, since the epoch.
 ///
 /// # Errors
 /// There are no random bytes.
-pub(crate) fn issue(holder: Holder<'_>) -> Result<Vec<u8>> {
-    let mut pass = now().as_secs().to_le_bytes().to_vec();
+pub(crate) fn issue(holder: Holder<'_>, proved: Duration) -> Result<Vec<u8>> {
+    let mut pass = proved.as_secs().to_le_bytes().to_vec();
     pass.extend(random::<16>()?);
     let seal = seal(holder, &pass);
     pass.extend(seal);
     Ok(pass)
 }
 
-/// Whether this pass is the holder's, and not too old.
-pub(crate) fn is_valid(pass: &[u8], holder: Holder<'_>) -> bool {
-    is_valid_at(pass, holder, now())
+/// When its user has proved the password, if this pass is the holder's and not too old.
+pub(crate) fn valid_since(pass: &[u8], holder: Holder<'_>) -> Option<Duration> {
+    valid_since_at(pass, holder, now())
 }
 
-fn is_valid_at(pass: &[u8], holder: Holder<'_>, now: Duration) -> bool {
-    let Some((head, given)) = pass.split_at_checked(HEAD_BYTES) else { return false };
-    let Some(issued) = head.first_chunk::<8>() else { return false };
-    let issued = Duration::from_secs(u64::from_le_bytes(*issued));
-    let is_in_time = issued <= now + AHEAD_MAX && now.saturating_sub(issued) < LIFETIME;
+fn valid_since_at(pass: &[u8], holder: Holder<'_>, now: Duration) -> Option<Duration> {
+    let (head, given) = pass.split_at_checked(HEAD_BYTES)?;
+    let proved = Duration::from_secs(u64::from_le_bytes(*head.first_chunk::<8>()?));
+    let is_in_time = proved <= now + AHEAD_MAX && now.saturating_sub(proved) < LIFETIME;
     let expected = seal(holder, head);
     // All bytes are looked at: how long that takes tells nothing.
     let differing = expected.iter().zip(given).fold(0, |differing, (a, b)| differing | (a ^ b));
-    is_in_time && given.len() == SEAL_BYTES && differing == 0
+    (is_in_time && given.len() == SEAL_BYTES && differing == 0).then_some(proved)
 }
 
-fn now() -> Duration {
+/// The time since the epoch.
+pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
@@ -107,8 +107,10 @@ mod tests {
     fn a_pass_is_for_one_user_of_one_edge_with_one_password_and_for_a_day() {
         let verifier = Verifier::create("ALICE", "secret", [7; 32]);
         let holder = Holder { edge: "london", user: "ALICE", verifier: &verifier };
-        let pass = issue(holder).unwrap();
-        assert!(is_valid(&pass, holder));
+        let proved = Duration::from_secs(now().as_secs());
+        let pass = issue(holder, proved).unwrap();
+        let is_valid = |pass: &[u8], holder| valid_since(pass, holder).is_some();
+        assert_eq!(valid_since(&pass, holder), Some(proved));
         assert!(!is_valid(&pass, Holder { edge: "paris", ..holder }));
         assert!(!is_valid(&pass, Holder { user: "BOB", ..holder }));
         let other = Verifier::create("ALICE", "another", [7; 32]);
@@ -120,9 +122,9 @@ mod tests {
             assert!(!is_valid(&pass[..at], holder), "{at} bytes");
         }
         assert!(!is_valid(&[&pass[..], &[0]].concat(), holder));
-        let (now, hour) = (now(), Duration::from_secs(3_600));
-        assert!(is_valid_at(&pass, holder, now + 23 * hour));
-        assert!(!is_valid_at(&pass, holder, now + 25 * hour));
-        assert!(!is_valid_at(&pass, holder, now - hour), "issued in the future");
+        let hour = Duration::from_secs(3_600);
+        assert!(valid_since_at(&pass, holder, proved + 23 * hour).is_some());
+        assert!(valid_since_at(&pass, holder, proved + 25 * hour).is_none());
+        assert!(valid_since_at(&pass, holder, proved - hour).is_none(), "proved in the future");
     }
 }

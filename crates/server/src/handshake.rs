@@ -65,6 +65,8 @@ pub(crate) struct Login {
     pass: Option<(String, Vec<u8>)>,
     /// What the user is known by.
     verifier: Option<Verifier>,
+    /// When the password was proved, if that was for an earlier login, whose pass has let the user in.
+    proved: Option<Duration>,
 }
 
 /// What a login looks at and counts with.
@@ -104,6 +106,7 @@ impl Login {
             ticket: None,
             pass: None,
             verifier: None,
+            proved: None,
         })
     }
 
@@ -117,10 +120,12 @@ impl Login {
         self.pass = pass.map(|pass| (edge.to_owned(), pass));
     }
 
-    /// A pass by which this edge may log in the user again who is logged in now; none for who has logged in by Legacy_Auth.
+    /// A pass by which this edge may log in the user again who is logged in now; none for who has logged in by Legacy_Auth. Who was let in
+    /// by a pass gets one that lasts no longer.
     pub(crate) fn issue_pass(&self, edge: &str) -> Option<Vec<u8>> {
         let verifier = self.verifier.as_ref()?;
-        farlink_pass::issue(Holder { edge, user: &self.user, verifier }).ok()
+        let proved = self.proved.unwrap_or_else(farlink_pass::now);
+        farlink_pass::issue(Holder { edge, user: &self.user, verifier }, proved).ok()
     }
 
     /// Takes what the client's side of `plugin` says.
@@ -189,9 +194,8 @@ impl Login {
     fn has_passed(&mut self, edge: &str, pass: &[u8], guard: Guard<'_>) -> Result<bool> {
         let Some(known) = guard.security.credentials(&self.user)? else { return Ok(false) };
         let holder = Holder { edge, user: &self.user, verifier: &known.verifier };
-        if !farlink_pass::is_valid(pass, holder) {
-            return Ok(false);
-        }
+        let Some(proved) = farlink_pass::valid_since(pass, holder) else { return Ok(false) };
+        self.proved = Some(proved);
         (self.active, self.admin) = (known.active, known.admin);
         self.verifier = Some(known.verifier);
         Ok(true)
@@ -276,4 +280,38 @@ fn decoy(user: &str) -> Verifier {
         part.copy_from_slice(hash.get(..part.len()).unwrap_or_default());
     }
     Verifier::create(user, &secret.hash_one(user).to_string(), salt)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use farbird_engine::engine::Engine;
+
+    use super::*;
+    use crate::config::{Config, Overrides};
+
+    #[test]
+    fn a_pass_that_is_given_for_another_lasts_no_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config::load(None, Overrides::default()).unwrap();
+        let engine = Engine::with_limits(config.store_options(), config.limits.clone());
+        let password = Some("secret".to_owned());
+        let (security, _) = SecurityDatabase::open(engine, folder.path(), false, password).unwrap();
+        let verifier = security.credentials("SYSDBA").unwrap().unwrap().verifier;
+        let holder = Holder { edge: "london", user: "SYSDBA", verifier: &verifier };
+        let proved = Duration::from_secs(farlink_pass::now().as_secs() - 3_600);
+        let mut pass = farlink_pass::issue(holder, proved).unwrap();
+        let (throttle, farlink) = (Throttle::default(), Desk::default());
+        let peer = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let guard = Guard { security: &security, throttle: &throttle, farlink: &farlink, peer };
+        let plugins = [AuthPlugin::Srp(ProofHash::Sha256)];
+        for _ in 0..2 {
+            let mut login = Login::new("sysdba", &plugins, &plugins, None).unwrap();
+            login.use_pass("london", Some(pass));
+            assert!(matches!(login.step(None, &[], guard), Ok(Step::Done(_))));
+            pass = login.issue_pass("london").unwrap();
+            assert_eq!(farlink_pass::valid_since(&pass, holder), Some(proved));
+        }
+    }
 }
