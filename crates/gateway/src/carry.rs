@@ -235,19 +235,23 @@ impl<Out: Message, In: Message> Hub<Out, In> {
         writer: &mut (impl AsyncWriteExt + Unpin),
         deliver: &mut impl FnMut(),
     ) -> End {
+        let silence = self.link.lock().silence();
         let mut buffer = vec![0; READ_BYTES];
         let mut batch = Batch::new(Vec::new());
+        // When something passed last, as far as that was looked at, and how much of the batch was written then.
+        let (mut passed, mut written) = (self.clock.now(), 0);
         let timer = sleep(Duration::ZERO);
         tokio::pin!(timer);
         loop {
             let mut due = None;
+            let now = self.clock.now();
             if batch.is_written() {
                 let mut link = self.link.lock();
                 batch = Batch::new(link.take_output(BATCH_BYTES));
-                // What is being written is sign of life enough: until it is, nothing is due.
+                (passed, written) = (now, 0);
+                // What is due must wait until this is written.
                 if batch.is_written() {
                     due = link.poll_timeout();
-                    let now = self.clock.now();
                     if due.is_some_and(|due| due <= now) {
                         match link.handle_timeout(now) {
                             Ok(()) => continue,
@@ -255,6 +259,15 @@ impl<Out: Message, In: Message> Hub<Out, In> {
                         }
                     }
                 }
+            }
+            if !batch.is_written() {
+                // A connection that takes nothing is as silent as one that gives nothing.
+                if written != batch.written {
+                    (passed, written) = (now, batch.written);
+                } else if now >= passed + silence {
+                    return End::Link(LinkError::Silent(silence));
+                }
+                due = Some(passed + silence);
             }
             if let Some(due) = due {
                 let due = self.clock.at(due);
@@ -267,7 +280,8 @@ impl<Out: Message, In: Message> Hub<Out, In> {
                 read = reader.read(&mut buffer) => match read {
                     Ok(0) => return End::Closed,
                     Ok(length) => {
-                        let result = self.link.lock().receive(&buffer[..length], self.clock.now());
+                        passed = self.clock.now();
+                        let result = self.link.lock().receive(&buffer[..length], passed);
                         deliver();
                         if let Err(error) = result {
                             return End::Link(error);
@@ -305,5 +319,28 @@ pub(crate) async fn revoked(keys: &Keys, peer: PublicKey) {
             return;
         }
         sleep(REVOCATION_CHECK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farbird_farlink::link::{SessionId, Settings};
+    use farbird_farlink::message::{ToEdge, ToOrigin};
+    use tokio::io::{duplex, split};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_takes_nothing_is_given_up() {
+        let silence = Duration::from_millis(50);
+        let settings = Settings { ping: silence / 2, silence, ..Settings::default() };
+        let clock = Clock::new();
+        let link = Link::edge(settings, "london", SessionId([1; 16]), clock.now());
+        let hub: Hub<ToOrigin, ToEdge> = Hub::new(link, clock);
+        hub.with_link(|link| link.connected(clock.now()));
+        let (here, _there) = duplex(8);
+        let (mut reader, mut writer) = split(here);
+        let end = timeout(Duration::from_secs(60), hub.exchange(&mut reader, &mut writer, &mut || ())).await;
+        assert!(matches!(end, Ok(End::Link(LinkError::Silent(_)))), "{end:?}");
     }
 }

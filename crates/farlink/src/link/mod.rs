@@ -331,6 +331,12 @@ impl<Out: Message, In: Message> Link<Out, In> {
         self.events.pop_front()
     }
 
+    /// After so long a silence the connection is given up. That of a connection which takes nothing any more is for the caller to see:
+    /// while it does not, nothing that is due can be sent.
+    pub fn silence(&self) -> Duration {
+        self.settings.silence
+    }
+
     /// How the link is.
     pub fn health(&self) -> Health {
         let (under_way_bytes, window_bytes) = self.outgoing.under_way();
