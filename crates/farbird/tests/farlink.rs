@@ -799,6 +799,28 @@ fn idle_programs_go_on_when_their_server_is_started_anew() {
     assert!(Connection::attach(&place, &ConnectOptions::new("alice", "first")).is_err());
 }
 
+/// As soon as the link is back after it was given up, programs that have waited go on.
+#[test]
+fn idle_programs_go_on_as_soon_as_a_lost_link_is_back() {
+    let folder = paired();
+    std::fs::write(folder.path().join("edge.toml"), "transaction-grace-seconds = 1\n").unwrap();
+    let mut server = serve_at(folder.path(), "127.0.0.1:0");
+    let origin = server.address;
+    let edge = edge(folder.path(), origin, &["--transport", "tcp", "--config", "edge.toml"]);
+    edge.wait_for_log("linked with");
+    let writer = create(&edge);
+    insert(&writer, 1);
+    insert(&writer, 2);
+    let (idle, known) = reader(&edge, &options());
+    server.signal("-KILL");
+    server.child.wait().unwrap();
+    // Long enough for the link to be given up; if it is not, this is an ordinary outage.
+    std::thread::sleep(Duration::from_secs(2));
+    let _server = serve_at(folder.path(), &origin.to_string());
+    edge.wait_for_log("the session with the origin is over");
+    assert_eq!(read_again(&idle, &known).unwrap(), [1, 2]);
+}
+
 /// The cable is cut at each step of attaching again: what the program reads then is right, or its connection is lost.
 #[test]
 fn attaching_again_is_cut_at_each_step() {

@@ -380,14 +380,15 @@ impl Shared {
         }
     }
 
-    /// Tells programs when they have waited for the link long enough, and when it is back.
+    /// Tells programs when they have waited for the link long enough; that it is back they hear with it.
     async fn watch_for_loss(&self) {
         let mut gone = Duration::ZERO;
         const STEP: Duration = Duration::from_millis(200);
         loop {
             sleep(STEP).await;
-            gone = if self.hub.health().is_established { Duration::ZERO } else { gone + STEP };
-            let is_lost = gone >= self.graces.lock().transaction;
+            let is_linked = self.hub.health().is_established;
+            gone = if is_linked { Duration::ZERO } else { gone + STEP };
+            let is_lost = !is_linked && gone >= self.graces.lock().transaction;
             if self.is_lost.send_replace(is_lost) != is_lost {
                 self.tell_all(|| if is_lost { Item::LinkLost } else { Item::LinkRestored });
             }
@@ -396,7 +397,13 @@ impl Shared {
 
     /// Hands on what the link has.
     fn deliver(&self) {
-        while let Some(event) = self.hub.take_event() {
+        let events: Vec<Event> = std::iter::from_fn(|| self.hub.take_event()).collect();
+        // Before they hear that the session is over: a program that attaches again must not take the link for lost.
+        let is_linked = events.iter().any(|event| matches!(event, Event::Established { .. }));
+        if is_linked && self.is_lost.send_replace(false) {
+            self.tell_all(|| Item::LinkRestored);
+        }
+        for event in events {
             match event {
                 Event::Established { peer, is_resumed } => {
                     let how = if is_resumed { " again, nothing is lost" } else { "" };
