@@ -5,7 +5,7 @@
 //!   sums of doubles are the same to the last bit, however many threads there are.
 //! - No thread outlives the call.
 //! - There are no more helping threads at a time than the server allows; without one left a statement goes on alone. While other
-//!   connections work they rest.
+//!   connections work as many of them rest as those need processors.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::resume_unwind;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use farbird_budget::Reservation;
+use farbird_budget::{Account, HelpingThread, Reservation};
 use farbird_expression::ExecutionContext;
 use farbird_types::{Error, Result};
 use farbird_vector::Vectors;
@@ -157,18 +157,37 @@ fn for_each_of<T: Prepared>(
     let account = context.budget.account();
     let mut helpers = Vec::new();
     for _ in 1..context.session.parallel_workers() {
-        let Some(permit) = account.helping_thread() else { break };
+        let Some(mut permit) = Permit::of(account) else { break };
         let Some(mut source) = own.another() else { break };
         let mut context = context.for_thread();
-        helpers.push(move || {
-            // It ends with the thread.
-            let _permit = &permit;
-            source.next(&mut context)
-        });
+        helpers.push((move || source.next(&mut context), move || permit.rests()));
     }
     let memory = context.budget.reserve();
-    let account = Arc::clone(account);
-    in_order(begun, |context| own.next(context), helpers, || account.is_crowded(), memory, context, take)
+    in_order(begun, |context| own.next(context), helpers, memory, context, take)
+}
+
+/// The place of a helping thread among those that the server allows: given back while the thread rests, and when it ends.
+struct Permit {
+    account: Arc<Account>,
+    place: Option<HelpingThread>,
+}
+
+impl Permit {
+    fn of(account: &Arc<Account>) -> Option<Permit> {
+        let place = account.helping_thread()?;
+        Some(Permit { account: Arc::clone(account), place: Some(place) })
+    }
+
+    /// Whether its thread rests now: there are too many at work, it is one of them, and nobody else has given up a place.
+    fn rests(&mut self) -> bool {
+        if self.account.is_crowded() {
+            self.place = None;
+        }
+        if self.place.is_none() {
+            self.place = self.account.helping_thread();
+        }
+        self.place.is_none()
+    }
 }
 
 /// Takes the first rows; gives how far that is if there may be more.
@@ -324,7 +343,7 @@ impl<T: Prepared> Shared<T> {
 
     /// Waits until a helping thread may make another part; false if it is over. It rests between stretches while `rests` says so:
     /// never in one, since others may wait for that.
-    fn may_go_on(&self, under_way: Option<u64>, rests: &impl Fn() -> bool) -> bool {
+    fn may_go_on(&self, under_way: Option<u64>, rests: &mut impl FnMut() -> bool) -> bool {
         let mut state = self.state.lock();
         while !state.is_over {
             if under_way.is_none() && rests() {
@@ -369,7 +388,7 @@ impl<T> Drop for Taking<'_, T> {
 }
 
 /// Calls `take` with all parts of stretches behind those that `own` has made, in their order: `own` makes the next one on this thread,
-/// each of `helpers` on one of its own, but while `rests` says that those should rest. If there are no threads to be had it goes on alone.
+/// each of `helpers` on one of its own, but while its second part says that it should rest. If there are no threads to be had it goes on alone.
 ///
 /// # Errors
 /// Those of `take`.
@@ -379,8 +398,7 @@ impl<T> Drop for Taking<'_, T> {
 fn in_order<T: Prepared, C>(
     begun: Place,
     mut own: impl FnMut(&mut C) -> Option<Part<T>>,
-    helpers: Vec<impl FnMut() -> Option<Part<T>> + Send>,
-    rests: impl Fn() -> bool + Sync,
+    helpers: Vec<(impl FnMut() -> Option<Part<T>> + Send, impl FnMut() -> bool + Send)>,
     memory: Reservation,
     context: &mut C,
     mut take: impl FnMut(Part<T>, &mut C) -> Result<()>,
@@ -389,12 +407,12 @@ fn in_order<T: Prepared, C>(
     thread::scope(|scope| {
         let taking = Taking(&shared);
         let mut threads = Vec::with_capacity(helpers.len());
-        for mut make in helpers {
-            let (helping, shared, rests) = (Helping(&shared), &shared, &rests);
+        for (mut make, mut rests) in helpers {
+            let (helping, shared) = (Helping(&shared), &shared);
             let run = move || {
                 let _helping = helping;
                 let mut under_way = None;
-                while shared.may_go_on(under_way, rests)
+                while shared.may_go_on(under_way, &mut rests)
                     && let Some(part) = make()
                 {
                     under_way = shared.put(part);
@@ -464,8 +482,7 @@ mod tests {
         in_order(
             Place::default(),
             own,
-            vec![helper; helping],
-            || false,
+            vec![(helper, || false); helping],
             memory,
             &mut (),
             |stretch, ()| {
@@ -494,20 +511,40 @@ mod tests {
         let helper = || -> Option<Part<Vectors>> { panic!("it should rest") };
         let mut order = Vec::new();
         let memory = StatementBudget::alone().reserve();
-        in_order(
-            Place::default(),
-            own,
-            vec![helper; 2],
-            || true,
-            memory,
-            &mut (),
-            |stretch, ()| {
-                order.push(stretch.number);
-                Ok(())
-            },
-        )
+        in_order(Place::default(), own, vec![(helper, || true); 2], memory, &mut (), |stretch, ()| {
+            order.push(stretch.number);
+            Ok(())
+        })
         .unwrap();
         assert!(order.into_iter().eq(0..100));
+    }
+
+    #[test]
+    fn as_many_helpers_rest_as_others_work() {
+        let account = Account::server(Limits { parallel_workers: 4, ..Limits::default() });
+        let _own = account.begin_working();
+        let mut permits: Vec<Permit> = (0..4).map_while(|_| Permit::of(&account)).collect();
+        assert_eq!(permits.len(), 3);
+        let mut resting = || permits.iter_mut().map(|permit| u8::from(permit.rests())).sum::<u8>();
+        assert_eq!(resting(), 0);
+        let mut others = Vec::new();
+        for expected in [1, 2, 3, 3] {
+            others.push(account.begin_working());
+            assert_eq!([resting(), resting()], [expected; 2], "{} others", others.len());
+        }
+        for expected in [3, 2, 1, 0] {
+            others.pop();
+            assert_eq!([resting(), resting()], [expected; 2], "{} others", others.len());
+        }
+        // The place of one that rests is free for another statement's.
+        let other = account.begin_working();
+        assert_eq!(resting(), 1);
+        drop(other);
+        let theirs = account.helping_thread();
+        assert!(theirs.is_some());
+        assert_eq!(resting(), 1);
+        drop(theirs);
+        assert_eq!(resting(), 0);
     }
 
     #[test]
@@ -528,7 +565,8 @@ mod tests {
         };
         let memory = StatementBudget::alone().reserve();
         let own = |(): &mut ()| make();
-        let run = || in_order(Place::default(), own, vec![helper], || false, memory, &mut (), |_, ()| Ok(()));
+        let helpers = vec![(helper, || false)];
+        let run = || in_order(Place::default(), own, helpers, memory, &mut (), |_, ()| Ok(()));
         let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"made none"));
     }
@@ -572,12 +610,11 @@ mod tests {
             let mut parts = vec![0; 200];
             let mut latest = 0;
             let memory = account.statement().reserve();
-            let helpers = vec![maker(), maker(), maker()];
+            let helpers = [maker(), maker(), maker()].map(|make| (make, || false)).into();
             in_order(
                 Place::default(),
                 |()| own(),
                 helpers,
-                || false,
                 memory,
                 &mut (),
                 |part, ()| {
