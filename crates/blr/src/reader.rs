@@ -4,8 +4,9 @@ use farbird_types::{Error, Result, isc};
 
 use crate::tree::{Context, Message};
 
-/// Greatest depth of statements, conditions and values within each other: every walk over a tree may recurse this deep.
-pub const DEPTH_MAX: u32 = 200;
+/// Greatest depth of statements, conditions, values and joins within each other: every walk over a tree may recurse this deep,
+/// and each level becomes several of SQL, which may have 200 (`farbird_sql::limits::DEPTH_MAX`).
+pub const DEPTH_MAX: u32 = 40;
 
 /// Takes a request's bytes from front to back.
 pub(crate) struct Reader<'a> {
@@ -143,12 +144,21 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `isc_imp_exc`: too deep.
     pub(crate) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= DEPTH_MAX {
+        self.nested_by(1, parse)
+    }
+
+    /// As [`Reader::nested`], so many levels.
+    pub(crate) fn nested_by<T>(
+        &mut self,
+        levels: u32,
+        parse: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if levels > DEPTH_MAX - self.depth {
             return Err(Error::new(isc::IMP_EXC).and(isc::RANDOM).with("a request is nested too deeply"));
         }
-        self.depth += 1;
+        self.depth += levels;
         let result = parse(self);
-        self.depth -= 1;
+        self.depth -= levels;
         result
     }
 

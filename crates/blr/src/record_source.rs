@@ -14,14 +14,18 @@ impl Reader<'_> {
             code::RSE | code::STREAM => {}
             _ => return Err(self.unexpected("RecordSelExpr")),
         }
-        let selection = self.nested(Reader::selection_inside)?;
+        let selection = self.nested(|reader| reader.selection_inside(false))?;
         Ok(Selection { singular, ..selection })
     }
 
-    /// A selection, behind its code.
-    fn selection_inside(&mut self) -> Result<Selection> {
+    /// A selection, behind its code. The sources of one that is a source itself become joins within each other, the first
+    /// one innermost.
+    fn selection_inside(&mut self, is_source: bool) -> Result<Selection> {
         let count = self.byte()?;
-        let sources = (0..count).map(|_| self.record_source()).collect::<Result<Vec<_>>>()?;
+        let levels = if is_source { u32::from(count).saturating_sub(1) } else { 0 };
+        let sources = self.nested_by(levels, |reader| {
+            (0..count).map(|_| reader.record_source()).collect::<Result<Vec<_>>>()
+        })?;
         let mut selection = Selection {
             sources,
             join: Join::Inner,
@@ -70,7 +74,7 @@ impl Reader<'_> {
             code @ (code::RELATION | code::RELATION_ALIAS | code::RELATION_ID | code::RELATION_ID_ALIAS) => {
                 reader.relation(code).map(RecordSource::Relation)
             }
-            code::RSE | code::STREAM => Ok(RecordSource::Selection(Box::new(reader.selection_inside()?))),
+            code::RSE | code::STREAM => Ok(RecordSource::Selection(Box::new(reader.selection_inside(true)?))),
             code::PROCEDURE => {
                 let name = reader.name()?;
                 let context = reader.declare_context()?;

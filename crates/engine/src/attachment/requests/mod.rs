@@ -31,6 +31,9 @@ use run::{Instance, Waiting};
 /// What a byte of BLR may become: a node of a tree, about as large as a token of SQL (`farbird_budget::prepared_bytes`).
 const BLR_BYTE_BYTES: usize = 256;
 
+/// Most instances of a request (Firebird's MAX_CLONES).
+const INSTANCES_MAX: usize = 1000;
+
 /// A compiled request and its instances.
 pub(super) struct RequestSlot {
     program: Arc<Program>,
@@ -63,7 +66,7 @@ impl Attachment {
     /// Starts an instance, from its beginning if it is running, and runs it until it waits for its client.
     ///
     /// # Errors
-    /// What its statements fail with; it has then ended.
+    /// `isc_req_max_clones_exceeded`; `isc_virmemexh` for a new instance; what its statements fail with: it has then ended.
     pub fn start_request(
         &mut self,
         request: RequestHandle,
@@ -74,7 +77,13 @@ impl Attachment {
         self.transaction(transaction)?;
         let slot = self.requests.get_mut(&request).ok_or_else(bad_handle)?;
         let program = Arc::clone(&slot.program);
-        let mut instance = slot.instances.remove(&level).unwrap_or_else(|| Instance::new(&program));
+        let mut instance = match slot.instances.remove(&level) {
+            Some(instance) => instance,
+            None if slot.instances.len() >= INSTANCES_MAX => {
+                return Err(Error::new(isc::REQ_MAX_CLONES_EXCEEDED));
+            }
+            None => Instance::new(&program, &self.session.budget)?,
+        };
         instance.begin(self, &program, transaction);
         self.run_instance(request, level, &program, instance)
     }

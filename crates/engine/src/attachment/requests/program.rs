@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use farbird_sql::ast;
-use farbird_types::{Error, Value, isc};
+use farbird_types::{Error, SqlType, Value, isc};
 
 /// A compiled request.
 pub(super) struct Program {
@@ -64,6 +64,13 @@ pub(super) enum Instruction {
 }
 
 impl Program {
+    /// What an instance takes: the values of its messages, and so many bytes for each query.
+    pub(super) fn instance_bytes(&self, query_bytes: usize) -> usize {
+        let items = self.messages.iter().flat_map(|message| &message.items);
+        let values = items.map(|item| declared_bytes(&item.sql_type)).fold(0, usize::saturating_add);
+        values.saturating_add(self.queries.len().saturating_mul(query_bytes))
+    }
+
     /// The place of a message among those declared.
     pub(super) fn message(&self, number: u8) -> Option<usize> {
         self.messages.iter().position(|message| message.number == number)
@@ -77,6 +84,15 @@ impl Query {
         let sql = tree.to_string().into();
         Query { tree: Arc::new(tree), sql, parameters, singular, different_by: Vec::new() }
     }
+}
+
+/// What a value of a type may take.
+pub(super) fn declared_bytes(sql_type: &SqlType) -> usize {
+    let text = match sql_type {
+        SqlType::Text(text) => usize::try_from(text.length_bytes()).unwrap_or(usize::MAX),
+        _ => 0,
+    };
+    size_of::<Value>().saturating_add(text)
 }
 
 /// Something that requests are not offered.

@@ -8,15 +8,18 @@ use std::sync::Arc;
 use farbird_types::convert::cast;
 use farbird_types::{ColumnType, Error, Result, Value, isc};
 
-use super::program::{Instruction, Program, QueryNumber, Source};
+use super::program::{Instruction, Program, QueryNumber, Source, declared_bytes};
 use crate::api::{
     ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, RowsWanted, StatementHandle, TransactionHandle,
 };
 use crate::attachment::Attachment;
 use crate::attachment::blob_text::for_old_programs;
+use crate::budget::{Account, Charge};
 
 /// Rows that a loop takes at a time if nothing in its request changes any.
 const ROWS_AT_A_TIME: usize = 100;
+/// Memory for the rows that a loop takes at a time, in bytes; an estimate from their declared lengths.
+const ROWS_BYTES_MAX: usize = 1 << 18;
 
 /// An instance.
 pub(super) struct Instance {
@@ -28,6 +31,8 @@ pub(super) struct Instance {
     statements: Vec<Running>,
     /// What was met ahead of the client.
     failed: Option<Error>,
+    /// What its messages and loops take while it is there.
+    _memory: Charge,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -67,17 +72,25 @@ struct PreparedQuery {
     handle: StatementHandle,
     parameters: Vec<ColumnType>,
     width: usize,
+    /// Most rows that are taken at a time.
+    rows_max: usize,
+    /// What so many rows take.
+    _memory: Charge,
 }
 
 impl Instance {
-    pub(super) fn new(program: &Program) -> Instance {
-        Instance {
+    /// # Errors
+    /// `isc_virmemexh`.
+    pub(super) fn new(program: &Program, budget: &Arc<Account>) -> Result<Instance> {
+        let memory = budget.charge(program.instance_bytes(size_of::<Running>()))?;
+        Ok(Instance {
             transaction: TransactionHandle(0),
             state: State::Ended,
             messages: program.messages.iter().map(|message| vec![Value::Null; message.items.len()]).collect(),
             statements: program.queries.iter().map(|_| Running::default()).collect(),
             failed: None,
-        }
+            _memory: memory,
+        })
     }
 
     /// Places it before its first step.
@@ -286,7 +299,7 @@ impl Instance {
         let rows_max = match (program.changes_rows, is_singular) {
             (_, true) => 2,
             (true, false) => 1,
-            (false, false) => ROWS_AT_A_TIME,
+            (false, false) => running.prepared.as_ref().map_or(1, |prepared| prepared.rows_max),
         };
         if running.next >= running.rows.len() {
             match running.after.take() {
@@ -344,13 +357,21 @@ impl Instance {
         }
         let handle = attachment.allocate_statement()?;
         let (tree, sql) = (Arc::clone(&definition.tree), Arc::clone(&definition.sql));
-        match attachment.prepare_tree(handle, self.transaction, tree, sql) {
-            Ok(description) => {
-                running.prepared = Some(PreparedQuery {
-                    handle,
-                    parameters: description.parameters.iter().map(|one| one.column_type).collect(),
-                    width: description.columns.len(),
-                });
+        let prepared = attachment.prepare_tree(handle, self.transaction, tree, sql).and_then(|description| {
+            let types = description.columns.iter().map(|one| &one.column_type.sql_type);
+            let row_bytes = types.map(declared_bytes).fold(0, usize::saturating_add).max(1);
+            let rows_max = (ROWS_BYTES_MAX / row_bytes).clamp(1, ROWS_AT_A_TIME);
+            Ok(PreparedQuery {
+                handle,
+                parameters: description.parameters.iter().map(|one| one.column_type).collect(),
+                width: description.columns.len(),
+                rows_max,
+                _memory: attachment.session.budget.charge(rows_max.saturating_mul(row_bytes))?,
+            })
+        });
+        match prepared {
+            Ok(prepared) => {
+                running.prepared = Some(prepared);
                 Ok(())
             }
             Err(error) => {

@@ -260,7 +260,7 @@ impl<'a> Translator<'a> {
                 let condition = selection.condition.as_ref().map(|condition| self.condition(condition, home));
                 (from, condition.transpose()?)
             }
-            _ => (vec![self.joined(selection, home)?], None),
+            _ => (vec![self.joined(selection, home, true)?], None),
         };
         let number = |translator: &mut Self, value: &Option<blr::Expression>| {
             value.as_ref().map(|value| translator.bare(value, home)).transpose()
@@ -300,19 +300,24 @@ impl<'a> Translator<'a> {
                 self.know(*context, Known::Procedure(procedure), home);
                 named(wanted, Some(arguments), *context)
             }
-            blr::RecordSource::Selection(selection) => self.joined(selection, home)?,
+            blr::RecordSource::Selection(selection) => self.joined(selection, home, false)?,
             blr::RecordSource::Aggregate(groups) => self.groups(groups, home)?,
         })
     }
 
-    /// A selection inside another one's FROM.
-    fn joined(&mut self, selection: &blr::Selection, home: QueryNumber) -> Result<ast::TableReference> {
+    /// The sources of a selection as one of a FROM: those of a whole query, whose other clauses are the query's, or those
+    /// of a selection inside it, which has no place for them.
+    fn joined(
+        &mut self,
+        selection: &blr::Selection,
+        home: QueryNumber,
+        is_whole: bool,
+    ) -> Result<ast::TableReference> {
         let is_plain = selection.order.is_empty()
-            && selection.distinct.is_empty()
-            && selection.first.is_none()
-            && selection.skip.is_none();
-        let outer = selection.join != blr::Join::Inner;
-        if !is_plain && !outer || selection.condition.is_some() && selection.sources.len() == 1 {
+            && !changes_records(selection)
+            && !selection.singular
+            && !selection.lock;
+        if !is_plain && !is_whole || selection.condition.is_some() && selection.sources.len() == 1 {
             return Err(unsupported(
                 "a selection with an order, a limit or a condition of one source inside another",
             ));
@@ -340,6 +345,7 @@ impl<'a> Translator<'a> {
     }
 
     fn groups(&mut self, groups: &blr::Aggregate, home: QueryNumber) -> Result<ast::TableReference> {
+        check_all_records(&groups.source)?;
         let mut query = self.selected(&groups.source, home, Vec::new())?;
         let group_by =
             groups.group_by.iter().map(|value| self.value(value, home)).collect::<Result<Vec<_>>>()?;
@@ -480,6 +486,9 @@ impl<'a> Translator<'a> {
                 step: Some(Box::new(self.value(step, home)?)),
             }),
             blr::Expression::From(selection, value, default) => {
+                if selection.singular || !selection.distinct.is_empty() && selection.skip.is_some() {
+                    return Err(unsupported("a value of a record that is the only or a different one"));
+                }
                 let mut query = self.selected(selection, home, Vec::new())?;
                 let value = self.value(value, home)?;
                 if let ast::QueryBody::Select(select) = &mut query.body {
@@ -493,6 +502,7 @@ impl<'a> Translator<'a> {
                 }
             }
             blr::Expression::Statistic(statistic, selection, value) => {
+                check_all_records(selection)?;
                 let mut query = self.selected(selection, home, Vec::new())?;
                 let value = self.aggregate(*statistic, value.as_deref(), home)?;
                 if let ast::QueryBody::Select(select) = &mut query.body {
@@ -551,7 +561,7 @@ impl<'a> Translator<'a> {
             blr::Function::Transaction => context(ast::ContextVariable::CurrentTransaction),
             blr::Function::CurrentDate => context(ast::ContextVariable::CurrentDate),
             blr::Function::CurrentTime => context(ast::ContextVariable::LocalTime { precision: 0 }),
-            blr::Function::CurrentTimestamp => context(ast::ContextVariable::LocalTimestamp { precision: 0 }),
+            blr::Function::CurrentTimestamp => context(ast::ContextVariable::LocalTimestamp { precision: 3 }),
             blr::Function::Substring => {
                 let (operand, start, length) = (next()?, next()?, next()?);
                 let start = Box::new(column(ast::ExpressionKind::Binary {
@@ -697,6 +707,9 @@ impl<'a> Translator<'a> {
                 column(ast::ExpressionKind::Exists(Box::new(query)))
             }
             blr::Condition::Unique(selection) => {
+                if !selection.distinct.is_empty() || selection.singular {
+                    return Err(unsupported("the only one of different records"));
+                }
                 let query = self.selected(selection, home, vec![item(integer(1))])?;
                 column(ast::ExpressionKind::Singular(Box::new(query)))
             }
@@ -800,6 +813,9 @@ impl Draft {
         // loop to pass over those that repeat it.
         let needs_order = !distinct.is_empty() && values.iter().any(|value| !distinct.contains(value));
         let is_distinct = !distinct.is_empty() && !needs_order;
+        if needs_order && is_limited(&select.query) {
+            return Err(unsupported("a limit of records that are different by some of their fields"));
+        }
         if needs_order && select.query.order_by.iter().any(|order| !distinct.contains(&order.value)) {
             return Err(unsupported("an order by what does not make records different"));
         }
@@ -825,6 +841,28 @@ impl Draft {
         let query = Query::new(ast::StatementKind::Select(select), parameters, singular);
         Ok(Query { different_by: if needs_order { different_by } else { Vec::new() }, ..query })
     }
+}
+
+/// Whether a selection gives other records than those that its sources and its condition make.
+fn changes_records(selection: &blr::Selection) -> bool {
+    !selection.distinct.is_empty() || selection.first.is_some() || selection.skip.is_some()
+}
+
+/// Refuses a selection under an aggregate unless it is over all of its records: a list of aggregates has its DISTINCT and
+/// its limits behind them.
+///
+/// # Errors
+/// `isc_wish_list`.
+fn check_all_records(selection: &blr::Selection) -> Result<()> {
+    match changes_records(selection) || selection.singular {
+        true => Err(unsupported("an aggregate over different, the first or the only records")),
+        false => Ok(()),
+    }
+}
+
+/// Whether a query has FIRST or SKIP.
+fn is_limited(query: &ast::Query) -> bool {
+    matches!(&query.body, ast::QueryBody::Select(select) if select.first.is_some() || select.skip.is_some())
 }
 
 const PATTERN_ESCAPE: char = '\\';
