@@ -11,7 +11,9 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::Args;
 use farbird_engine::StoreOptions;
-use farbird_engine::backup::{BackupProgress, BackupStage, BackupSummary, RestoreOptions, verify};
+use farbird_engine::backup::{
+    BackupProgress, BackupStage, BackupSummary, CancelFlag, RestoreOptions, verify,
+};
 use farbird_engine::engine::Engine;
 use farbird_engine::gbak::{SPLIT_HEADER_BYTES, Volumes, is_gbak, verify_gbak};
 use indicatif::ProgressBar;
@@ -125,12 +127,13 @@ fn gbak(
     };
     let read = Arc::new(AtomicU64::new(0));
     let files = inputs.into_iter().map(|input| {
-        let counted = Counted { reader: input.reader, read: Arc::clone(&read) };
+        let (read, cancel) = (Arc::clone(&read), Arc::clone(interrupt.cancel()));
+        let counted = Counted { reader: input.reader, read, cancel };
         (input.name, Box::new(counted) as Box<dyn Read>)
     });
     let volumes = Volumes::open(files.collect())?;
     let Some(target) = target else {
-        return verify_gbak_files(arguments, volumes, &name, &read, started);
+        return verify_gbak_files(arguments, volumes, &name, &read, (interrupt, started));
     };
     let DatabaseAddress::File(path) = DatabaseAddress::parse(target)? else {
         bail!("backups of gbak are restored to a file; move it into the server's data folder then");
@@ -171,10 +174,14 @@ fn verify_gbak_files(
     volumes: Volumes<'_>,
     name: &str,
     read: &AtomicU64,
-    started: Instant,
+    (interrupt, started): (&Interrupt, Instant),
 ) -> anyhow::Result<ExitCode> {
     let contents = match verify_gbak(volumes, name) {
         Ok(contents) => contents,
+        Err(_) if interrupt.cancel().is_raised() => {
+            let error = farbird_types::Error::new(farbird_types::isc::CANCELLED);
+            return Err(interrupt.explain(error, "the backup was not read to its end"));
+        }
         Err(error) if error.has(farbird_types::isc::IO_ERROR) => return Err(error.into()),
         Err(fault) => {
             eprintln!("farbird: {fault}");
@@ -194,14 +201,19 @@ fn verify_gbak_files(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Counts what is read.
+/// Counts what is read, until it is interrupted.
 struct Counted {
     reader: Box<dyn Read>,
     read: Arc<AtomicU64>,
+    cancel: Arc<CancelFlag>,
 }
 
 impl Read for Counted {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.cancel.is_raised() {
+            // Not `ErrorKind::Interrupted`, after which a reader tries again.
+            return Err(std::io::Error::other("interrupted"));
+        }
         let count = self.reader.read(out)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
@@ -301,5 +313,22 @@ impl Bars {
             }
             BackupStage::Finishing => self.indexes.set_message("finishing"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ends_when_it_is_interrupted() {
+        let cancel = CancelFlag::new();
+        let reader: Box<dyn Read> = Box::new(std::io::repeat(1));
+        let mut counted = Counted { reader, read: Arc::default(), cancel: Arc::clone(&cancel) };
+        let mut bytes = [0; 8];
+        counted.read_exact(&mut bytes).expect("bytes");
+        cancel.cancel();
+        assert!(counted.read_exact(&mut bytes).is_err());
+        assert_eq!(counted.read.load(Ordering::Relaxed), 8);
     }
 }

@@ -237,3 +237,49 @@ fn what_is_in_the_way_stays() {
     let verified = farbird(folder, &["restore", "--verify", &file]);
     assert!(verified.status.success(), "{}", text(&verified.stderr));
 }
+
+#[test]
+fn routines_whose_types_are_those_of_views_keep_their_bodies() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let file = data("firebird3-views.fbk").display().to_string();
+    let restored = farbird(folder, &["restore", &file, "app.fbd"]);
+    assert_eq!(restored.status.code(), Some(0), "{}{}", text(&restored.stdout), text(&restored.stderr));
+    assert_eq!(row(folder, "app.fbd", "execute procedure p_one('x')")["R"], "one: x");
+    assert_eq!(row(folder, "app.fbd", "select f_one(a) as f from v")["F"], 2);
+    // They call each other.
+    assert_eq!(row(folder, "app.fbd", "execute procedure p_odd(4)")["R"], "odd");
+    assert_eq!(row(folder, "app.fbd", "execute procedure p_odd(3)")["R"], "even");
+}
+
+#[test]
+fn a_restore_can_be_stopped_at_each_step() {
+    let folder = tempfile::tempdir().expect("folder");
+    let target = folder.path().join("app.fbd");
+    let engine = Engine::new(StoreOptions::default());
+    let whole = std::fs::read(data("firebird3.fbk")).expect("the backup");
+    let restore = |stop_at: usize| {
+        let cancel = CancelFlag::new();
+        let (mut steps, raised) = (0, Arc::clone(&cancel));
+        let options = RestoreOptions::default();
+        let restored =
+            engine.restore_gbak(whole.as_slice(), "app.fbk", &target, &options, &cancel, &mut |_| {
+                steps += 1;
+                if steps == stop_at {
+                    raised.cancel();
+                }
+            });
+        (restored, steps)
+    };
+    let (restored, steps) = restore(usize::MAX);
+    restored.expect("a database");
+    std::fs::remove_file(&target).expect("it is there");
+    assert!(steps > 10, "{steps}");
+    for step in 1..=steps {
+        let (restored, _) = restore(step);
+        let error = restored.expect_err("it was stopped");
+        assert!(error.has(farbird_types::isc::CANCELLED), "{step}: {error}");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder").collect();
+        assert!(left.is_empty(), "{step}: {left:?}");
+    }
+}

@@ -35,7 +35,7 @@ use farbird_gbak::{BackupReader, Record, RecordKind};
 use farbird_store::{
     FileKind, SequenceId as StoreSequence, Store, StoreError, StoreOptions, TransactionOptions,
 };
-use farbird_types::{CharacterSet, Error, Result};
+use farbird_types::{CharacterSet, Error, Result, isc};
 
 use crate::api::CreateDatabaseOptions;
 use crate::backup::{
@@ -115,7 +115,11 @@ impl Engine {
             BackupReader::open(Box::new(input)).map_err(|error| status(error.into(), target, name))?;
         let mut pending = PendingFile::reserve(target, options.replace)?;
         let filled = Restore::make(reader, pending.path(), (options, self.store_options()), cancel, observer);
-        let summary = filled.map_err(|error| status(error, target, name))?;
+        let summary = filled.map_err(|error| match cancel.is_raised() {
+            // Whatever it was that did not come to its end.
+            true => Error::new(isc::CANCELLED),
+            false => status(error, target, name),
+        })?;
         self.while_closed(target, || {
             check_target()?;
             pending.publish()
@@ -182,7 +186,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         };
         schema.dialect = create.dialect;
         let store_options = StoreOptions { background_sweep: false, ..store_options.clone() };
-        let runner = Runner::create(path, &create, store_options)?;
+        let runner = Runner::create(path, &create, store_options, cancel)?;
         let summary = GbakSummary {
             format: reader.header().format,
             database: reader.header().database.clone(),
@@ -192,6 +196,8 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         let mut restore = Restore { reader, schema, runner, loaded, summary, cancel, observer };
         restore.run(record)?;
         restore.finish(read_only)?;
+        // A definition that was interrupted may have been taken for one that is refused.
+        restore.cancel.check()?;
         restore.runner.close()?;
         Ok(restore.summary)
     }
@@ -368,14 +374,16 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         // Those of an expression may need a function: tried once more at the end.
         self.build(indexes, &mut undone)?;
         self.build(foreign, &mut failed)?;
-        let mut code: Vec<Definition> = undone.into_iter().map(|(definition, _)| definition).collect();
+        let undone = undone.into_iter().map(|(definition, _)| definition);
+        let (heads, mut code): (Vec<_>, Vec<_>) =
+            undone.partition(|it| statements.drop_routine(&it.object).is_some());
         code.extend(schema.relations.iter().filter(|it| it.is_view()).map(|it| statements.view(it)));
         code.extend(statements.roles());
         code.extend(checks);
         code.extend(routines(statements, true));
         code.extend(statements.triggers());
         self.report(BackupStage::Finishing, "views, routines and triggers");
-        failed.extend(self.runner.run_all(code)?);
+        failed.extend(self.whole_routines(code, heads)?);
         for (definition, _) in &failed {
             // Its head without its body is of no use, unless others need it: calling it fails then.
             if let Some(drop) = statements.drop_routine(&definition.object) {
@@ -390,6 +398,22 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         Ok(())
     }
 
+    /// Executes definitions, routines with their bodies among them. Those that need each other's heads, which had to wait
+    /// too, get them first: a head never comes behind its body, which it would replace.
+    fn whole_routines(
+        &mut self,
+        definitions: Vec<Definition>,
+        mut heads: Vec<Definition>,
+    ) -> GbakResult<runner::Failed> {
+        let refused = self.runner.run_all(definitions)?;
+        heads.retain(|head| refused.iter().any(|(it, _)| it.object == head.object));
+        if heads.is_empty() {
+            return Ok(refused);
+        }
+        self.runner.run_all(heads)?;
+        Ok(self.runner.run_all(refused.into_iter().map(|(definition, _)| definition).collect())?)
+    }
+
     /// Executes what reads all rows of a table: once, since trying it again is expensive.
     fn build(&mut self, definitions: Vec<Definition>, failed: &mut runner::Failed) -> GbakResult<()> {
         for definition in definitions {
@@ -399,6 +423,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             self.report(BackupStage::Indexes, &definition.object);
             match self.runner.run(&definition.sql) {
                 Ok(()) => self.summary.indexes += 1,
+                Err(_) if self.cancel.is_raised() => return Err(StoreError::Cancelled.into()),
                 Err(error) => failed.push((definition, error)),
             }
             // Indexes are large: they are not kept in one transaction.

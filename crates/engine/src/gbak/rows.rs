@@ -106,10 +106,11 @@ impl<'a> Loading<'a> {
     ) -> Result<Record, GbakError> {
         let width = self.layout.as_ref().and_then(|it| it.current_format().map(|format| format.len()));
         let mut transaction = self.begin()?;
-        let mut rows_since_commit = 0;
+        let (mut rows_read, mut rows_since_commit) = (0_u64, 0);
         loop {
             self.values.clear();
             reader.row(&self.format, &mut self.values)?;
+            rows_read += 1;
             self.row.clear();
             self.row.resize(width.unwrap_or_default(), Value::Null);
             for index in 0..self.targets.len() {
@@ -121,7 +122,7 @@ impl<'a> Loading<'a> {
                 self.loaded.rows += 1;
                 rows_since_commit += 1;
             }
-            if self.loaded.rows.is_multiple_of(ROWS_PER_REPORT) {
+            if rows_read.is_multiple_of(ROWS_PER_REPORT) {
                 self.cancel.check()?;
                 observer(self.loaded.rows, reader.offset());
             }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_store::StoreOptions;
-use farbird_types::{CharacterSet, Error, Result};
+use farbird_types::{CharacterSet, Error, Result, isc};
 
 use super::statements::Definition;
 use crate::api::{
@@ -12,14 +13,18 @@ use crate::api::{
     TransactionParameters,
 };
 use crate::attachment::Attachment;
+use crate::backup::CancelFlag;
 use crate::database::Database;
 use crate::engine::Engine;
+use crate::session::{Interrupt, StopReason};
 use crate::users::NoUsers;
 
 /// Whose the database is until owners are known.
 const OWNER: &str = "SYSDBA";
 /// Names a moment to go back to.
 const PROBE: &str = "GBAK$PROBE";
+/// How often it is looked whether the restore is to stop.
+const LOOKS_APART: Duration = Duration::from_millis(50);
 
 /// Definitions that were refused, with the last reason.
 pub(super) type Failed = Vec<(Definition, Error)>;
@@ -32,7 +37,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// Makes the database.
+    /// Makes the database. When `cancel` is raised the statement that runs is stopped, and none runs any more.
     ///
     /// # Errors
     /// `isc_io_error`.
@@ -40,6 +45,7 @@ impl Runner {
         path: &Path,
         create: &CreateDatabaseOptions,
         options: StoreOptions,
+        cancel: &Arc<CancelFlag>,
     ) -> Result<Runner> {
         let attach = AttachOptions {
             user: OWNER.to_owned(),
@@ -51,6 +57,7 @@ impl Runner {
             client: ClientDescription::default(),
         };
         let attachment = Engine::new(options).create_database(path, create, attach, Arc::new(NoUsers))?;
+        stop_with(&attachment.interrupt(), cancel);
         Ok(Runner { attachment, transaction: None, dialect: create.dialect })
     }
 
@@ -75,11 +82,12 @@ impl Runner {
     /// Whether a statement could be executed; it is undone.
     ///
     /// # Errors
-    /// Those of savepoints.
+    /// Those of savepoints; `isc_cancelled`.
     pub(super) fn is_possible(&mut self, sql: &str) -> Result<bool> {
         let transaction = self.transaction()?;
         self.attachment.set_savepoint(transaction, PROBE)?;
         let done = self.run(sql);
+        self.check_stopped()?;
         self.attachment.rollback_to_savepoint(transaction, PROBE)?;
         Ok(done.is_ok())
     }
@@ -88,11 +96,12 @@ impl Runner {
     /// other. Gives those that never were.
     ///
     /// # Errors
-    /// Those of transactions, not those of the definitions.
+    /// Those of transactions, not those of the definitions; `isc_cancelled`.
     pub(super) fn run_all(&mut self, definitions: Vec<Definition>) -> Result<Failed> {
         let mut waiting: Failed = Vec::new();
         for definition in definitions {
             if let Err(error) = self.run(&definition.sql) {
+                self.check_stopped()?;
                 waiting.push((definition, error));
             }
         }
@@ -101,6 +110,7 @@ impl Runner {
             let mut still = Vec::new();
             for (definition, _) in waiting {
                 if let Err(error) = self.run(&definition.sql) {
+                    self.check_stopped()?;
                     still.push((definition, error));
                 }
             }
@@ -108,6 +118,14 @@ impl Runner {
             if waiting.len() == before || waiting.is_empty() {
                 return Ok(waiting);
             }
+        }
+    }
+
+    /// What fails now fails because the restore was told to stop.
+    fn check_stopped(&self) -> Result<()> {
+        match self.attachment.interrupt().is_closing() {
+            true => Err(Error::new(isc::CANCELLED)),
+            false => Ok(()),
         }
     }
 
@@ -137,4 +155,19 @@ impl Runner {
             }
         }
     }
+}
+
+/// Ends a session for good once a flag is raised. The flag cannot be the session's own: that one is taken down after each
+/// statement.
+fn stop_with(interrupt: &Arc<Interrupt>, cancel: &Arc<CancelFlag>) {
+    let (interrupt, cancel) = (Arc::downgrade(interrupt), Arc::clone(cancel));
+    std::thread::spawn(move || {
+        while let Some(session) = interrupt.upgrade() {
+            if cancel.is_raised() {
+                return session.raise(StopReason::Shutdown);
+            }
+            drop(session);
+            std::thread::sleep(LOOKS_APART);
+        }
+    });
 }
