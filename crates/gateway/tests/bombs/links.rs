@@ -115,7 +115,7 @@ fn edges_at_an_origin() {
     let foe = keys(site.keys.path(), "foe");
     let dialer = Dialer::new(&site.origin.address().to_string(), Transport::Tcp, &foe).unwrap();
     let all = all();
-    let memory = Memory::watch();
+    let mut memory = Memory::watch();
     for (number, (name, bomb)) in all.iter().enumerate() {
         let session = SessionId([u8::try_from(number + 1).unwrap(); 16]);
         site.runtime.block_on(async {
@@ -136,7 +136,7 @@ fn origins_at_an_edge() {
     far.trust(&near.line(), None).unwrap();
     let runtime = runtime();
     let all = all();
-    let memory = Memory::watch();
+    let mut memory = Memory::watch();
     runtime.block_on(async {
         let mut acceptor = Acceptor::new(ANYWHERE, &far).await.unwrap();
         let edge = Edge::start(edge_options(acceptor.address(), near, folder.path())).await.unwrap();

@@ -37,10 +37,13 @@ struct Memory {
 
 impl Memory {
     fn watch() -> Memory {
-        let alone = ALONE.lock();
-        // Peaks count from here on.
+        Memory { _alone: ALONE.lock(), before: Memory::begin() }
+    }
+
+    /// Peaks count from here on; gives what there is now.
+    fn begin() -> Option<u64> {
         let is_reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
-        Memory { before: Memory::peak().filter(|_| is_reset), _alone: alone }
+        Memory::peak().filter(|_| is_reset)
     }
 
     /// Most memory that the process had at a time.
@@ -51,9 +54,16 @@ impl Memory {
     }
 
     /// What was done since then has cost no more than a bomb may.
-    fn is_bounded(&self, what: &str) {
-        let (Some(before), Some(peak)) = (self.before, Memory::peak()) else { return };
-        println!("{what}: {} MiB", (peak - before) >> 20);
-        assert!(peak - before < BOMB_COSTS_MAX, "{what}: {} MiB were taken", (peak - before) >> 20);
+    fn is_bounded(&mut self, what: &str) {
+        let taken = self.tell(what);
+        assert!(taken < BOMB_COSTS_MAX, "{what}: {} MiB were taken", taken >> 20);
+    }
+
+    /// Tells what was taken since then, and begins anew.
+    fn tell(&mut self, what: &str) -> u64 {
+        let (Some(before), Some(peak)) = (self.before, Memory::peak()) else { return 0 };
+        println!("{what}: {} MiB", peak.saturating_sub(before) >> 20);
+        self.before = Memory::begin();
+        peak.saturating_sub(before)
     }
 }
