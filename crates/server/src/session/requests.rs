@@ -17,6 +17,9 @@ use super::Session;
 use super::convert;
 use super::objects::Object;
 
+/// Longest message of a request, in bytes. Longer than any record: those of Firebird have 65,535.
+const MESSAGE_BYTES_MAX: u32 = 1 << 20;
+
 /// A compiled request of a connection.
 pub(crate) struct CompiledRequest {
     engine: RequestHandle,
@@ -34,17 +37,28 @@ impl Session {
     pub(super) fn compile_request(&mut self, blr: &[u8]) -> Result<Response> {
         self.objects.forget_latest();
         let engine = self.attachment()?.compile_request(blr)?;
-        let formats = parse_message_formats(blr).map_err(super::undecodable)?;
-        let compiled = CompiledRequest { engine, formats };
-        let handle = match self.objects.insert(Object::Request(Box::new(compiled))) {
-            Ok(handle) => handle,
+        match self.name_request(engine, blr) {
+            Ok(handle) => Ok(Response::object(handle)),
             Err(error) => {
                 self.attachment()?.release_request(engine)?;
-                return Err(error);
+                Err(error)
             }
-        };
-        self.output.input().request_compiled(handle, blr).map_err(super::undecodable)?;
-        Ok(Response::object(handle))
+        }
+    }
+
+    /// Gives a request a handle, by which its messages are known from now on.
+    fn name_request(&mut self, engine: RequestHandle, blr: &[u8]) -> Result<Handle> {
+        let formats = parse_message_formats(blr).map_err(super::undecodable)?;
+        if formats.iter().any(|format| format.length() > MESSAGE_BYTES_MAX) {
+            return Err(Error::new(isc::IMP_EXC).and(isc::BLKTOOBIG));
+        }
+        let compiled = CompiledRequest { engine, formats };
+        let handle = self.objects.insert(Object::Request(Box::new(compiled)))?;
+        if let Err(error) = self.output.input().request_compiled(handle, blr) {
+            self.objects.remove(handle);
+            return Err(super::undecodable(error));
+        }
+        Ok(handle)
     }
 
     /// op_start

@@ -175,3 +175,23 @@ fn who_does_not_log_in_in_time_is_let_go() {
     let mut silent = Client::open(server.address);
     assert!(silent.is_closed_by_server());
 }
+
+#[test]
+fn requests_that_are_refused_leave_no_handle_behind() {
+    let server = TestServer::start();
+    let mut client = server.create("t.fbd");
+    let compile = |message: &[u8]| {
+        // blr_version5, blr_begin, a message, blr_end, blr_eoc
+        let blr = [&[5, 2], message, &[255, 76]].concat();
+        Request::Compile { database: Handle::NONE, blr }
+    };
+    // 17 texts of 65,535 bytes.
+    let long = [&[4, 0, 17, 0], [14, 255, 255].repeat(17).as_slice()].concat();
+    let error = client.ask(compile(&long)).expect_err("too long");
+    assert!(error.has(isc::BLKTOOBIG), "{error}");
+    // Handles are counted upwards.
+    let first = client.ask(compile(&[4, 0, 1, 0, 8, 0])).unwrap().object;
+    client.ask(compile(&long)).expect_err("too long");
+    let second = client.ask(compile(&[4, 0, 1, 0, 8, 0])).unwrap().object;
+    assert_eq!(second.0, first.0 + 1);
+}

@@ -67,6 +67,12 @@ impl StatementMemory {
     }
 }
 
+/// Whether so many descriptors may be remembered.
+fn check(count: usize) -> Result<(), DecodeError> {
+    let limit = DESCRIPTORS_MAX;
+    if count > limit { Err(DecodeError::TooMany { offset: 0, count, limit }) } else { Ok(()) }
+}
+
 impl Memory {
     /// The format of a statement's parameters: of this BLR, or if it is empty, of the last one.
     pub(crate) fn input_format(
@@ -170,20 +176,17 @@ impl Memory {
         formats: Vec<Arc<MessageFormat>>,
     ) -> Result<(), DecodeError> {
         self.forget_request(request);
-        self.descriptors += formats.iter().map(|format| format.types().len()).sum::<usize>();
+        let descriptors = formats.iter().map(|format| format.types().len()).sum::<usize>();
+        check(self.descriptors + descriptors)?;
+        self.descriptors += descriptors;
         self.requests.insert(request, formats);
-        self.check()
+        Ok(())
     }
 
     fn forget_request(&mut self, request: Handle) {
         if let Some(formats) = self.requests.remove(&request) {
             self.descriptors -= formats.iter().map(|format| format.types().len()).sum::<usize>();
         }
-    }
-
-    fn check(&self) -> Result<(), DecodeError> {
-        let (count, limit) = (self.descriptors, DESCRIPTORS_MAX);
-        if count > limit { Err(DecodeError::TooMany { offset: 0, count, limit }) } else { Ok(()) }
     }
 
     fn update(
@@ -195,7 +198,7 @@ impl Memory {
         let before = memory.descriptors();
         change(memory);
         self.descriptors = self.descriptors - before + memory.descriptors();
-        self.check()
+        check(self.descriptors)
     }
 
     /// Whether the statement's parameters are remembered in this very form already.
