@@ -62,7 +62,6 @@ fn operations_that_are_not_built_leave_the_connection_usable() {
     // SDL: version 1, struct of one blr_long, relation T, field F, loop over 1..1, element.
     let sdl = vec![1, 6, 1, 8, 0, 2, 1, b'T', 4, 1, b'F', 36, 0, 9, 1, 35, 0, 1, 8, 0, 255];
     let requests = [
-        Request::Compile { database: Handle::NONE, blr: blr.clone() },
         Request::Transact(Transact { database: Handle::NONE, transaction, blr, message: None }),
         Request::Ddl { database: Handle::NONE, transaction, dyn_string: vec![1, 255] },
         Request::GetSlice(Slice {
@@ -76,7 +75,6 @@ fn operations_that_are_not_built_leave_the_connection_usable() {
         Request::PrepareTransaction(transaction),
         Request::PrepareTransaction2 { transaction, message: b"note".to_vec() },
         Request::Reconnect { database: Handle::NONE, transaction_id: vec![1, 0, 0, 0] },
-        Request::RequestInformation(client.information(Handle(1), &[4])),
         Request::UpdateAccountInfo { database: Handle::NONE, account: Vec::new() },
         Request::ReplicationData { database: Handle::NONE, data: Vec::new() },
     ];
