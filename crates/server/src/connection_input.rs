@@ -76,6 +76,9 @@ struct Input {
     decoder: RequestDecoder,
     /// Decoded, not yet taken.
     requests: VecDeque<Request>,
+    /// Bytes that have come are left as they are until there is room for the requests in them: a few that are compressed may be
+    /// millions of requests.
+    is_held: bool,
     /// How many were taken.
     taken: u64,
     /// What runs was cancelled when so many requests had come: it is for none behind them.
@@ -123,6 +126,7 @@ impl ConnectionInput {
                 layers: Incoming::default(),
                 decoder: RequestDecoder::new(Limits::default()),
                 requests: VecDeque::new(),
+                is_held: false,
                 taken: 0,
                 cancelled_until: None,
                 at_work: false,
@@ -165,6 +169,9 @@ impl ConnectionInput {
     /// is for nothing.
     pub(crate) fn take_request(&self) -> Option<Taken> {
         let mut input = self.input.lock();
+        if input.is_held && input.requests.len() <= REQUESTS_WAITING_MAX / 2 {
+            input.go_on(&self.counters);
+        }
         if !self.stopped.load(Ordering::Acquire)
             && let Some(request) = input.requests.pop_front()
         {
@@ -292,7 +299,9 @@ impl ConnectionInput {
     /// No more requests are taken; those that wait are forgotten.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        self.input.lock().requests.clear();
+        let mut input = self.input.lock();
+        input.requests.clear();
+        input.is_held = false;
     }
 
     /// Whether no more requests are taken.
@@ -350,6 +359,10 @@ impl Input {
         if self.end.is_some() || self.is_full() {
             return false;
         }
+        if self.is_held {
+            self.go_on(counters);
+            return true;
+        }
         let received = match socket.read(buffer) {
             Ok(0) => Err(End::Closed),
             Ok(count) => self.take(buffer.get_mut(..count).unwrap_or_default(), &mut counters.lock()),
@@ -366,18 +379,34 @@ impl Input {
     fn take(&mut self, bytes: &mut [u8], counters: &mut Counters) -> Result<(), End> {
         let layers = &mut self.layers;
         self.decoder.feed_by(|plain| layers.receive(bytes, counters, plain))?;
+        self.decode_all(counters)
+    }
+
+    /// Goes on with bytes that were held back.
+    fn go_on(&mut self, counters: &Mutex<Counters>) {
+        if let Err(end) = self.decode_all(&mut counters.lock()) {
+            self.end = Some(end);
+        }
+    }
+
+    /// Makes requests of all that has come, as long as there is room for them.
+    fn decode_all(&mut self, counters: &mut Counters) -> Result<(), End> {
+        self.is_held = false;
         self.decode(counters)?;
-        while self.layers.has_more() {
+        while !self.is_full() && self.layers.has_more() {
             let layers = &mut self.layers;
             self.decoder.feed_by(|plain| layers.receive_more(counters, plain))?;
             self.decode(counters)?;
         }
+        self.is_held = self.is_full();
         Ok(())
     }
 
     /// Turns plain bytes into requests. op_cancel takes effect here: it overtakes what waits.
     fn decode(&mut self, counters: &mut Counters) -> Result<(), End> {
-        while let Some(request) = self.decoder.next_request()? {
+        while !self.is_full()
+            && let Some(request) = self.decoder.next_request()?
+        {
             counters.packet_in();
             match (request, &self.interrupt) {
                 (Request::Cancel { kind }, Some(interrupt)) => match kind {
@@ -406,7 +435,7 @@ impl Input {
         let counters = &mut *counters.lock();
         let layers = &mut self.layers;
         let passed = self.decoder.feed_by(|plain| layers.pass(&mut unread, counters, plain));
-        self.end = passed.map_err(End::from).and_then(|()| self.decode(counters)).err();
+        self.end = passed.map_err(End::from).and_then(|()| self.decode_all(counters)).err();
     }
 }
 
@@ -475,5 +504,36 @@ mod tests {
         receive(&input, &[Request::Ping]);
         assert!(input.take_request().is_some());
         assert!(interrupt.check().is_ok());
+    }
+
+    /// Few bytes that are compressed may be many requests: they are made as they are taken, and none is lost or comes twice.
+    #[test]
+    fn no_more_requests_wait_than_may() {
+        let (input, _) = input();
+        input.compress_incoming();
+        let mut plain = Vec::new();
+        for number in 0..300_000 {
+            Request::Commit(Handle(u16::try_from(number % 60_000).unwrap()))
+                .encode(ProtocolVersion::V19, &mut plain);
+        }
+        let mut outgoing = farbird_wire::layers::Outgoing::default();
+        outgoing.compress();
+        let mut bytes = Vec::new();
+        outgoing.send(&plain, &mut Counters::default(), &mut bytes).expect("compressed");
+        input.input.lock().take(&mut bytes, &mut Counters::default()).expect("requests");
+        let mut taken = 0;
+        while let Some(Taken { request, .. }) = input.take_request() {
+            assert!(input.input.lock().requests.len() <= REQUESTS_WAITING_MAX);
+            assert_eq!(request, Request::Commit(Handle(u16::try_from(taken % 60_000).unwrap())));
+            taken += 1;
+        }
+        assert_eq!(taken, 300_000);
+        // What comes behind them is taken, too.
+        let mut last = Vec::new();
+        Request::Ping.encode(ProtocolVersion::V19, &mut last);
+        let mut bytes = Vec::new();
+        outgoing.send(&last, &mut Counters::default(), &mut bytes).expect("compressed");
+        input.input.lock().take(&mut bytes, &mut Counters::default()).expect("requests");
+        assert!(matches!(input.take_request(), Some(Taken { request: Request::Ping, .. })));
     }
 }

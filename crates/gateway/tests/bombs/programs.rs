@@ -56,18 +56,6 @@ impl Bomb {
     }
 }
 
-impl Memory {
-    /// One long packet costs no more than a bomb may. Many short ones are only told: at an edge they have cost up to 0.6 GiB in some
-    /// runs and next to nothing in others, and why is not known (docs/farlink-internals.md, Hostile peers).
-    fn look(&mut self, bomb: &Bomb, what: &str) {
-        if bomb.bytes == SWARM_BYTES {
-            self.tell(what);
-        } else {
-            self.is_bounded(what);
-        }
-    }
-}
-
 /// The sending side of a hostile program.
 trait Foe {
     fn stream(&mut self) -> &mut TcpStream;
@@ -166,7 +154,7 @@ fn programs_that_have_not_logged_in() {
             let _ = foe.stream.set_read_timeout(Some(UNTAKEN));
             drop(foe);
             site.is_left();
-            memory.look(&bomb, &format!("{} of a stranger at the {way}", bomb.name));
+            memory.is_bounded(&format!("{} of a stranger at the {way}", bomb.name));
         }
         site.works();
     }
@@ -187,7 +175,7 @@ fn programs_that_have_logged_in() {
             foe.throw(bomb);
             drop(foe);
             site.is_left();
-            memory.look(bomb, &format!("{} of a program at the {way}", bomb.name));
+            memory.is_bounded(&format!("{} of a program at the {way}", bomb.name));
             site.works();
         }
     }
