@@ -84,7 +84,8 @@ pub fn declared_type(
         }
         kind => {
             let (precision, segment_size) = (precision_of(kind), segment_size_of(kind));
-            DeclaredType { precision, segment_size, ..DeclaredType::plain(plain_type(catalog, kind)?) }
+            let sql_type = with_default_collation(catalog, plain_type(catalog, kind)?);
+            DeclaredType { precision, segment_size, ..DeclaredType::plain(sql_type) }
         }
     };
     if let Some(name) = collation {
@@ -250,29 +251,44 @@ fn blob(
     Ok(SqlType::Blob { subtype, character_set, collation: Collation::default() })
 }
 
+/// A collation of a character set by its name: one of the system's, or one that CREATE COLLATION made.
+pub fn collation_named(catalog: &Catalog, character_set: CharacterSet, name: &str) -> Option<Collation> {
+    character_set.collation_by_name(name).or_else(|| {
+        let made = catalog.collations.get(name).filter(|made| made.character_set == character_set)?;
+        Some(made.collation)
+    })
+}
+
+/// A text with the collation that ALTER CHARACTER SET has made the default of its character set.
+pub fn with_default_collation(catalog: &Catalog, sql_type: SqlType) -> SqlType {
+    let defaults = &catalog.database.default_collations;
+    let of = |set: CharacterSet| collation_named(catalog, set, defaults.get(set.name())?);
+    match sql_type {
+        _ if defaults.is_empty() => sql_type,
+        SqlType::Text(text) => {
+            SqlType::Text(TextType { collation: of(text.character_set).unwrap_or(text.collation), ..text })
+        }
+        SqlType::Blob { subtype: 1, character_set, collation } => {
+            SqlType::Blob { subtype: 1, character_set, collation: of(character_set).unwrap_or(collation) }
+        }
+        _ => sql_type,
+    }
+}
+
 /// A text type with another collation of its character set.
 ///
 /// # Errors
 /// `isc_collation_not_found`, `isc_collation_requires_text`.
 pub fn with_collation(catalog: &Catalog, sql_type: SqlType, name: &Name) -> Result<SqlType> {
     let of = |character_set: CharacterSet| {
-        character_set
-            .collation_by_name(name.as_str())
-            .or_else(|| {
-                catalog
-                    .collations
-                    .get(name.as_str())
-                    .filter(|made| made.character_set == character_set)
-                    .map(|made| made.collation)
-            })
-            .ok_or_else(|| {
-                Error::new(isc::DSQL_ERROR)
-                    .and(isc::SQLERR)
-                    .with(-204)
-                    .and(isc::COLLATION_NOT_FOUND)
-                    .with(name.as_str())
-                    .with(character_set.name())
-            })
+        collation_named(catalog, character_set, name.as_str()).ok_or_else(|| {
+            Error::new(isc::DSQL_ERROR)
+                .and(isc::SQLERR)
+                .with(-204)
+                .and(isc::COLLATION_NOT_FOUND)
+                .with(name.as_str())
+                .with(character_set.name())
+        })
     };
     match sql_type {
         SqlType::Text(text) => Ok(SqlType::Text(TextType { collation: of(text.character_set)?, ..text })),

@@ -68,7 +68,9 @@ pub use access::{Access, AccessPrivilege};
 pub use catalog::Catalog;
 pub use collation_data::CollationData;
 pub use counters::{Counters, IndexPurpose};
-pub use declared_type::{DeclaredType, character_set_named, declared_type, with_collation};
+pub use declared_type::{
+    DeclaredType, character_set_named, collation_named, declared_type, with_collation, with_default_collation,
+};
 pub use edit::{CatalogMark, publication};
 pub use footprint::Footprint;
 pub use index_compiler::{IndexCompiler, set_index_compiler};

@@ -5,6 +5,7 @@
 //!
 //! Source: Firebird 5 language reference, appendix System Tables.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farbird_types::{CharacterSet, Collation, SqlType, collation};
@@ -62,6 +63,10 @@ pub struct DatabaseProperties {
     /// The collation data that index entries were made with.
     #[serde(default = "CollationData::unknown")]
     pub collation_data: CollationData,
+    /// ALTER CHARACTER SET ... SET DEFAULT COLLATION: by the name of the character set that of its collation. Those that
+    /// are not named have the one that Firebird gives them.
+    #[serde(default)]
+    pub default_collations: BTreeMap<String, String>,
 }
 
 impl Default for DatabaseProperties {
@@ -79,6 +84,7 @@ impl Default for DatabaseProperties {
             sql_security_definer: None,
             codec: None,
             collation_data: CollationData::current(),
+            default_collations: BTreeMap::new(),
         }
     }
 }

@@ -347,6 +347,14 @@ pub fn check_create_view(catalog: &Catalog, actor: &Actor, name: &str) -> Result
     check_class(catalog, actor, VIEWS, DdlAction::Create, name, None)
 }
 
+/// As [`check_ddl`], for ALTER CHARACTER SET: character sets are the system's, and only whoever may alter any of them may.
+///
+/// # Errors
+/// As [`check_ddl`].
+pub fn check_alter_character_set(catalog: &Catalog, actor: &Actor, name: &str) -> Result<()> {
+    check_class(catalog, actor, CHARACTER_SETS, DdlAction::Alter, name, None)
+}
+
 /// As [`check_ddl`], for the triggers of a table, a view or the database: who may alter that may define them.
 ///
 /// # Errors
@@ -473,6 +481,7 @@ struct DdlClass {
 const DATABASE: DdlClass = DdlClass { object: "SQL$DATABASE", number: 21, label: "DATABASE" };
 const TABLES: DdlClass = DdlClass { object: "SQL$TABLES", number: 22, label: "TABLE" };
 const VIEWS: DdlClass = DdlClass { object: "SQL$VIEWS", number: 23, label: "VIEW" };
+const CHARACTER_SETS: DdlClass = DdlClass { object: "SQL$CHARSETS", number: 31, label: "CHARACTER SET" };
 
 fn ddl_class(catalog: &Catalog, kind: ObjectKind, name: &str) -> Option<DdlClass> {
     let class = |object, number| DdlClass { object, number, label: type_name(catalog, kind, name) };

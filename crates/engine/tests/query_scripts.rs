@@ -333,8 +333,18 @@ fn ddl_refusals() {
 }
 
 #[test]
+fn from_names() {
+    check("from-names");
+}
+
+#[test]
 fn grouping_columns() {
     check("grouping-columns");
+}
+
+#[test]
+fn alter_character_set() {
+    check("alter-character-set");
 }
 
 #[test]

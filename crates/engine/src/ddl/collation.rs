@@ -140,6 +140,10 @@ pub(super) fn drop_collation(editor: &mut Editor<'_, '_>, name: &str) -> Result<
         });
     };
     rights::check_ddl(editor.context, ObjectKind::Collation, DdlAction::Drop, name)?;
+    let set = definition.character_set.name();
+    if catalog.database.default_collations.get(set).is_some_and(|default| default == name) {
+        return Err(Error::new(isc::DYN_CANNOT_DEL_DEF_COLL).with(set));
+    }
     let uses = |sql_type: &SqlType| {
         let set = match sql_type {
             SqlType::Text(text) => text.character_set,

@@ -635,6 +635,7 @@ fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
             &it.name.as_ref().map_or("", |name| name.as_str()),
         ),
         DdlStatement::CreateCollation(it) => named(isc::DSQL_CREATE_COLLATION_FAILED, &it.name),
+        DdlStatement::AlterCharacterSet { name, .. } => named(isc::DSQL_ALTER_CHARSET_FAILED, name),
         DdlStatement::DefineRole(it) => named(
             match it.mode {
                 DefineMode::Alter => isc::DSQL_ALTER_ROLE_FAILED,

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `editor` | what a statement has at hand to change the catalog |
 //! | `table`, `alter_table`, `column`, `column_type`, `constraint`, `reference` | tables |
-//! | `index`, `domain`, `sequence`, `exception`, `view`, `collation`, `role` | the other objects |
+//! | `index`, `domain`, `sequence`, `exception`, `view`, `collation`, `character_set`, `role` | the other objects |
 //! | `routine`, `trigger` | procedures, functions and triggers: their texts |
 //! | `privilege` | GRANT and REVOKE |
 //! | `user` | users, which the server keeps |
@@ -19,6 +19,7 @@
 //! | `error` | the statuses |
 
 mod alter_table;
+mod character_set;
 mod collation;
 pub(crate) mod collation_data;
 mod column;
@@ -120,7 +121,7 @@ fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
             Err(error::unsupported("an external function"))
         }
         DdlStatement::DeclareFilter(_) => Err(error::unsupported("a BLOB filter")),
-        DdlStatement::AlterCharacterSet { .. } => Err(error::unsupported("ALTER CHARACTER SET")),
+        DdlStatement::AlterCharacterSet { name, collation } => character_set::alter(editor, name, collation),
         DdlStatement::CreateShadow(_) => Err(error::unsupported("a shadow")),
         DdlStatement::DefineMapping(_) => Err(error::unsupported("a mapping")),
         DdlStatement::AlterConnectionsPool(_) => Err(error::unsupported("the connections pool")),

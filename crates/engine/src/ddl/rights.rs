@@ -27,6 +27,15 @@ pub(super) fn check_create_view(context: &ExecutionContext<'_>, name: &str) -> R
     privileges::check_create_view(&context.transaction.current_catalog(), &context.actor(), name)
 }
 
+/// As [`check_ddl`], for ALTER CHARACTER SET.
+///
+/// # Errors
+/// As [`check_ddl`].
+pub(super) fn check_alter_character_set(context: &ExecutionContext<'_>, name: &str) -> Result<()> {
+    let catalog = context.transaction.current_catalog();
+    privileges::check_alter_character_set(&catalog, &context.actor(), name)
+}
+
 /// As [`check_ddl`], for the triggers of a table, a view or the database: who may alter that may define them.
 ///
 /// # Errors

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farbird_gbak::attribute::{
-    check, collation, constraint, database, exception, field, function, function_argument, generator, index,
-    privilege, procedure, procedure_parameter, relation, role, trigger,
+    charset, check, collation, constraint, database, exception, field, function, function_argument,
+    generator, index, privilege, procedure, procedure_parameter, relation, role, trigger,
 };
 use farbird_gbak::{Record, RecordKind};
-use farbird_types::Result;
+use farbird_types::{CharacterSet, Collation, Result};
 
 use super::schema::{Schema, function_arguments, procedure_parameters};
 use super::tables::NOT_NULL_PREFIX;
 use crate::catalog::{
-    Catalog, CatalogObject, ConstraintKind, Privilege, Relation, Routine, RoutineParameter,
+    Catalog, CatalogObject, ConstraintKind, Privilege, Relation, Routine, RoutineParameter, collation_named,
 };
 
 /// Kinds of objects from here on have another number since Firebird 4.
@@ -192,8 +192,21 @@ impl Finish<'_> {
             properties.sql_security_definer = record
                 .flag(database::SQL_SECURITY)
                 .or_else(|| record.flag(database::SQL_SECURITY_DEPRECATED));
+            properties.default_collations = self.default_collations();
             self.changed.push(CatalogObject::Database(Arc::new(properties)));
         }
+    }
+
+    /// What ALTER CHARACTER SET had made the default collations.
+    fn default_collations(&self) -> BTreeMap<String, String> {
+        let sets = self.schema.all(RecordKind::CharacterSet).iter();
+        sets.filter_map(|record| {
+            let (name, default) = (record.name(charset::NAME)?, record.name(charset::COLL)?);
+            let set = CharacterSet::by_name(&name)?;
+            let collation = collation_named(self.catalog, set, &default)?;
+            (collation != Collation::default()).then_some((name, default))
+        })
+        .collect()
     }
 
     fn privileges(&mut self) {

@@ -28,8 +28,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farbird_gbak::attribute::{
-    charset, database, filter, function, generator, mapping, package, physical, procedure, publication,
-    relation, trigger,
+    database, filter, function, generator, mapping, package, physical, procedure, publication, relation,
+    trigger,
 };
 use farbird_gbak::{BackupReader, Record, RecordKind};
 use farbird_store::{
@@ -524,15 +524,6 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         }
         if !schema.all(RecordKind::Files).is_empty() {
             add("shadows".to_owned(), "shadows are not supported");
-        }
-        for record in schema.all(RecordKind::CharacterSet) {
-            let (name, default) = (record.name(charset::NAME), record.name(charset::COLL));
-            if let (Some(name), Some(default)) = (name, default)
-                && name != default
-            {
-                let reason = "ALTER CHARACTER SET is not supported; columns have this collation of their own";
-                add(format!("default collation {default} of character set {name}"), reason);
-            }
         }
         for routine in
             schema.functions.iter().filter(|it| it.package.is_none() && is_external_function(&it.record))

@@ -11,8 +11,11 @@ use crate::system::row_set::RowSet;
 const OWNER: &str = "SYSDBA";
 
 pub(super) fn character_sets(rows: &mut RowSet<'_, '_, '_>) {
+    let database = Arc::clone(&rows.catalog.database);
     for character_set in CharacterSet::all() {
-        let default = character_set.collation_name(Collation::default()).unwrap_or(character_set.name());
+        let own = character_set.collation_name(Collation::default()).unwrap_or(character_set.name());
+        let altered = database.default_collations.get(character_set.name());
+        let default = altered.map_or(own, String::as_str);
         rows.row()
             .text("RDB$CHARACTER_SET_NAME", character_set.name())
             .text("RDB$DEFAULT_COLLATE_NAME", default)

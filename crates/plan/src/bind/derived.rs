@@ -72,9 +72,7 @@ impl Binder<'_> {
             self.deeper(|binder| binder.in_new_block(false, |binder| binder.bind_parts(&derived.query)));
         self.namespace().hidden = hidden;
         let select = select?;
-        if !alias.is_empty() {
-            self.check_alias(&alias)?;
-        }
+        self.check_alias(derived.alias.as_ref())?;
         let names = column_names(&select, &derived.columns, &alias)?;
         let description = format!("derived table {alias}");
         let (tree, named) = self.take_in(select, &alias, names, description, nullable, None)?;
@@ -93,7 +91,7 @@ impl Binder<'_> {
         if table.busy {
             return Err(cycle(&table.name));
         }
-        self.check_alias(alias)?;
+        self.check_alias(Some(&Name::new(alias)))?;
         if let Some(working) = &table.working {
             let types = working.columns.iter().map(|(_, column)| column.sql_type).collect();
             let source =

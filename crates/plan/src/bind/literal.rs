@@ -1,6 +1,6 @@
 //! Constants.
 
-use farbird_catalog::character_set_named;
+use farbird_catalog::{character_set_named, with_default_collation};
 use farbird_expression::Expression as BoundValue;
 use farbird_sql::ast::{Expression, ExpressionKind, Literal, UnaryOperator};
 use farbird_types::decimal::Decimal;
@@ -29,8 +29,11 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
         Literal::Double(number) => (Value::Double(*number), SqlType::Double),
         Literal::DecFloat(text) => (cast(text, &SqlType::DecFloat34)?, SqlType::DecFloat34),
         Literal::String { value, character_set: name } => match name {
-            Some(name) => text(Text::encode(value, character_set_named(name)?).map_err(|_| malformed())?),
-            None => text(Text::encode(value, environment.character_set)?),
+            Some(name) => {
+                let set = character_set_named(name)?;
+                text(environment, Text::encode(value, set).map_err(|_| malformed())?)
+            }
+            None => text(environment, Text::encode(value, environment.character_set)?),
         },
         Literal::Binary { value, character_set: name } => {
             let set = match name {
@@ -38,7 +41,7 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
                 None => CharacterSet::OCTETS,
             };
             set.check(value).map_err(|_| malformed())?;
-            text(Text::new(value.as_slice(), set))
+            text(environment, Text::new(value.as_slice(), set))
         }
         Literal::Date(text) => (point_in_time(text, &SqlType::Date)?, SqlType::Date),
         Literal::Time(text) => {
@@ -113,9 +116,11 @@ fn names_zone(text: &str) -> bool {
     })
 }
 
-fn text(text: Text) -> (Value, SqlType) {
+/// As in Firebird literals have the default collation of their character set, too.
+fn text(environment: &Environment, text: Text) -> (Value, SqlType) {
     let length = u32::try_from(text.char_length()).unwrap_or(u32::MAX);
     let sql_type = SqlType::char(length, text.character_set());
+    let sql_type = with_default_collation(&environment.catalog, sql_type);
     (Value::Text(text), sql_type)
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use farbird_catalog::{Column, Relation};
 use farbird_expression::Expression;
 use farbird_sql::ast;
-use farbird_types::ColumnType;
+use farbird_types::{ColumnType, isc};
 
 use crate::bound::column::{ComputedRow, NamedColumn, NamedValue, Origin};
 use crate::bound::environment::Environment;
@@ -144,6 +144,15 @@ impl NamedTable {
     /// Whether a column of it stands for an expression.
     pub(crate) fn has_expressions(&self) -> bool {
         self.columns.iter().any(|column| !matches!(column.value, NamedValue::Source(..)))
+    }
+
+    /// What an alias is told that is the same as its name.
+    pub(crate) fn conflict_code(&self) -> u32 {
+        match self.description.strip_suffix(&self.name).map(str::trim_end) {
+            Some("table" | "view") => isc::RELATION_CONFLICT_ERR,
+            Some("procedure") => isc::PROCEDURE_CONFLICT_ERROR,
+            _ => isc::ALIAS_CONFLICT_ERR,
+        }
     }
 
     /// The place of a column.

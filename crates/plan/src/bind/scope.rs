@@ -94,10 +94,10 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// RDB$DB_KEY or RDB$RECORD_VERSION of a table: without qualifier of the first.
+    /// RDB$DB_KEY or RDB$RECORD_VERSION of a table.
     ///
     /// # Errors
-    /// An unknown column if there is no table.
+    /// An unknown column if there is no table, `dsql_ambiguous_field_name` if there are several.
     pub(crate) fn resolve_record_key(
         &mut self,
         qualifier: Option<&Name>,
@@ -108,25 +108,26 @@ impl Binder<'_> {
             RecordKeyKind::DbKey => ("RDB$DB_KEY", "DB_KEY", SqlType::char(8, CharacterSet::OCTETS)),
             RecordKeyKind::RecordVersion => ("RDB$RECORD_VERSION", "RDB$RECORD_VERSION", SqlType::BIGINT),
         };
-        let mut found = None;
+        let mut found: Option<(usize, RowKey, String, String)> = None;
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
                 for (_, table) in namespace.visible() {
                     if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
                         continue;
                     }
-                    if found.is_none()
-                        && let Some(key) = &table.row_key
-                    {
-                        found = Some((namespace.block, key.clone(), table.name.clone()));
+                    let Some(key) = &table.row_key else { continue };
+                    if let Some((.., first)) = &found {
+                        return Err(ambiguous(&table.description, first, name));
                     }
+                    let alias = table.name.clone();
+                    found = Some((namespace.block, key.clone(), alias, table.description.clone()));
                 }
             }
             if found.is_some() || namespace.barrier {
                 break;
             }
         }
-        let Some((block, RowKey { relation, number }, alias)) = found else {
+        let Some((block, RowKey { relation, number }, alias, _)) = found else {
             return Err(unknown_column(qualifier, name, position));
         };
         self.note_aggregated(block);

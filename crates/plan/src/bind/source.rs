@@ -224,7 +224,7 @@ impl Binder<'_> {
         if named.arguments.is_none()
             && let Some(relation) = self.environment.catalog.relations.get(name).cloned()
         {
-            self.check_alias(&alias)?;
+            self.check_alias(named.alias.as_ref())?;
             self.access(ObjectKind::Relation, &relation.name, None, AccessPrivilege::Select);
             return match &relation.kind {
                 RelationKind::View { source, .. } => self.bind_view(&relation, source, &alias, nullable),
@@ -237,6 +237,7 @@ impl Binder<'_> {
                 let error = dsql(sqlcode::NO_VALUES).and(isc::DSQL_PROCEDURE_USE_ERR).with(name);
                 return Err(at(error, named.name.name.position));
             }
+            self.check_alias(named.alias.as_ref())?;
             return self.bind_procedure(&procedure, arguments, &alias, nullable);
         }
         match named.arguments {
@@ -251,12 +252,14 @@ impl Binder<'_> {
         }
     }
 
-    /// Refuses an alias that is taken in the same FROM.
-    pub(super) fn check_alias(&mut self, alias: &str) -> Result<()> {
-        if self.namespace().tables.iter().any(|table| table.name == alias) {
-            return Err(alias_conflict(alias));
+    /// Refuses an alias that is taken in the same FROM. As in Firebird the name of a table or procedure is none: it may stand
+    /// there several times, and only columns that are asked for by it are ambiguous.
+    pub(super) fn check_alias(&mut self, alias: Option<&Name>) -> Result<()> {
+        let Some(alias) = alias.map(Name::as_str) else { return Ok(()) };
+        match self.namespace().tables.iter().find(|table| table.name == alias) {
+            Some(taken) => Err(dsql(sqlcode::UNKNOWN_TABLE).and(taken.conflict_code()).with(alias)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Adds a source to the block.
@@ -289,7 +292,6 @@ impl Binder<'_> {
         alias: &str,
         nullable: bool,
     ) -> Result<FromTree> {
-        self.check_alias(alias)?;
         self.access(ObjectKind::Procedure, &procedure.name, None, AccessPrivilege::Execute);
         let arguments = self.bind_routine_arguments(procedure, arguments, true)?;
         let source =

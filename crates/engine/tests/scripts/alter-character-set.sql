@@ -1,0 +1,28 @@
+-- The collation of texts that are declared without one. As Firebird 5.0.4 answers.
+create table before_it (a varchar(3));
+alter character set utf8 set default collation nope;
+alter character set nope set default collation utf8;
+alter character set latin1 set default collation de_de;
+alter character set utf8 set default collation win1252;
+alter character set utf8 set default collation unicode_ci;
+select rdb$character_set_name, rdb$default_collate_name from rdb$character_sets where rdb$character_set_name = 'UTF8';
+create table behind_it (a varchar(3), b varchar(3) character set utf8, c char(3) character set win1252, d varchar(3) collate utf8);
+commit;
+insert into before_it values ('a');
+insert into behind_it values ('a', 'b', 'c', 'd');
+select count(*) from before_it where a = 'A';
+select count(*) from behind_it where a = 'A' and b = 'B';
+select count(*) from behind_it where c = 'C';
+select count(*) from behind_it where d = 'D';
+select count(*) from rdb$database where cast('a' as varchar(3)) = 'A';
+select count(*) from rdb$database where 'a' = 'A';
+select count(*) from rdb$database where _utf8 'a' = 'A';
+select count(*) from rdb$database where _win1252 'a' = _win1252 'A';
+create collation mine for utf8 from unicode_ci;
+alter character set utf8 set default collation mine;
+commit;
+drop collation mine;
+alter character set utf8 set default collation utf8;
+commit;
+drop collation mine;
+select rdb$default_collate_name from rdb$character_sets where rdb$character_set_name = 'UTF8';
