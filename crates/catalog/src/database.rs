@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use farbird_store::Store;
 use farbird_types::{Error, isc};
@@ -15,6 +15,7 @@ use crate::statistics::Statistics;
 use farbird_budget::Account;
 use farbird_session::Session;
 use farbird_session::events::Events;
+use farbird_session::external::ExternalSources;
 use farbird_session::users::UserDirectory;
 
 /// The number of the next database that is opened.
@@ -41,6 +42,8 @@ pub struct Database {
     pub attachments: Mutex<BTreeMap<u64, Arc<Session>>>,
     /// What its transactions tell others of.
     pub events: Arc<Events>,
+    /// Who connects to databases elsewhere, if anybody does.
+    pub external: OnceLock<Arc<dyn ExternalSources>>,
     /// Held while indexes are made anew whose collation data have changed.
     pub collation_data: Mutex<()>,
     next_attachment: AtomicU64,
@@ -68,6 +71,7 @@ impl Database {
             catalog: RwLock::new(Arc::new(catalog)),
             attachments: Mutex::new(BTreeMap::new()),
             events: Arc::default(),
+            external: OnceLock::new(),
             collation_data: Mutex::new(()),
             next_attachment: AtomicU64::new(1),
             next_statement: AtomicU64::new(1),

@@ -8,8 +8,8 @@ mod numbers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use farbird_store::{FileKind, Store, StoreError, StoreOptions};
 use farbird_types::{Error, Result, ZoneId, isc};
@@ -22,6 +22,7 @@ use crate::catalog::Catalog;
 use crate::clock;
 use crate::database::{Database, shown};
 use crate::index_expression;
+use crate::session::external::ExternalSources;
 use crate::users::UserDirectory;
 
 pub use farbird_store::{CommitName, CommitNumber, CommitOutcome};
@@ -42,6 +43,7 @@ pub struct Engine {
     memory_databases: AtomicU64,
     commit_news: Arc<CommitNews>,
     numbers: Numbers,
+    external: OnceLock<Arc<dyn ExternalSources>>,
 }
 
 /// One file's place: empty while nobody is attached.
@@ -72,7 +74,15 @@ impl Engine {
             memory_databases: AtomicU64::new(0),
             commit_news: Arc::default(),
             numbers: Numbers::default(),
+            external: OnceLock::new(),
         })
+    }
+
+    /// Says who connects to databases elsewhere, for EXECUTE STATEMENT ON EXTERNAL in databases that are opened from now on.
+    /// Only the first one counts.
+    pub fn set_external_sources(&self, sources: Arc<dyn ExternalSources>) {
+        // Another one is there already.
+        let _ = self.external.set(sources);
     }
 
     /// What its statements have taken of memory and temporary space, and may take.
@@ -264,10 +274,19 @@ impl Engine {
     ) -> Result<Attachment> {
         let news = Arc::clone(&self.commit_news);
         database.store.listen(Arc::new(commit_news::Listener { news, database: database.number }));
+        self.tell_external_sources(&database);
         let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone);
         debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
         open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;
         Ok(attachment)
+    }
+
+    /// Lets a database know who connects to others.
+    fn tell_external_sources(&self, database: &Database) {
+        if let Some(sources) = self.external.get() {
+            // One that is open already knows.
+            let _ = database.external.set(Arc::clone(sources));
+        }
     }
 
     /// How it opens stores.

@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod exchange;
 mod export;
+mod external;
 mod farlink;
 mod import;
 mod lab;

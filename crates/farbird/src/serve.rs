@@ -14,6 +14,7 @@ use farbird_server::config::{Config, DatabaseAccess, LimitSettings, Overrides};
 use farbird_server::{FirstStart, Server};
 use tracing_subscriber::EnvFilter;
 
+use crate::external::External;
 use crate::farlink::knowledge::OwnServer;
 use crate::farlink::{Asked, Signals};
 
@@ -146,7 +147,10 @@ async fn serve(
 ) -> anyhow::Result<ExitCode> {
     let password = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
     let data = config.data.clone();
-    let (server, first_start) = Server::start(config, password).await?;
+    let (engine, external) = (config.engine(), Arc::new(External::new(&config)));
+    engine.set_external_sources(Arc::<External>::clone(&external));
+    let (server, first_start) = Server::start_on(engine, config, password).await?;
+    external.listens_on(server.local_address());
     announce(&server, &data, first_start)?;
     let origin = match origin {
         Some(settings) => Some(start_origin(&server, settings).await?),

@@ -12,6 +12,7 @@ use crate::result_type::{CONTEXT_VALUE_BYTES_MAX, nullable_as, required, text_ki
 use crate::{Argument, Call, ScalarFunction, argument};
 use farbird_catalog::SystemPrivilege;
 use farbird_session::Isolation;
+use farbird_session::external::ExternalPool;
 
 /// What ENGINE_VERSION says: the version of Firebird whose language and catalog this is.
 pub const ENGINE_VERSION: &str = "5.0.4";
@@ -165,10 +166,10 @@ fn system_variable(context: &Context<'_>, name: &str) -> Result<Option<String>> 
         "DB_FILE_ID" => known(&catalog().database.guid),
         "GLOBAL_CN" => Some(context.transaction.store.snapshot().0.to_string()),
         "REPLICA_MODE" | "REPLICATION_SEQUENCE" => None,
-        "EXT_CONN_POOL_SIZE" | "EXT_CONN_POOL_IDLE_COUNT" | "EXT_CONN_POOL_ACTIVE_COUNT" => {
-            Some("0".to_owned())
-        }
-        "EXT_CONN_POOL_LIFETIME" => Some("7200".to_owned()),
+        "EXT_CONN_POOL_SIZE" => Some(external_pool(context).size.to_string()),
+        "EXT_CONN_POOL_IDLE_COUNT" => Some(external_pool(context).idle.to_string()),
+        "EXT_CONN_POOL_ACTIVE_COUNT" => Some(external_pool(context).active.to_string()),
+        "EXT_CONN_POOL_LIFETIME" => Some(external_pool(context).lifetime.as_secs().to_string()),
         "SESSION_ID" => Some(session.id.to_string()),
         "NETWORK_PROTOCOL" => known(&client.protocol),
         "CLIENT_ADDRESS" => known(&client.address),
@@ -211,6 +212,11 @@ fn system_variable(context: &Context<'_>, name: &str) -> Result<Option<String>> 
         },
         _ => return Err(Error::new(isc::CTX_VAR_NOT_FOUND).with(name).with("SYSTEM")),
     })
+}
+
+/// The pool of connections to other databases; where nobody connects it is as it would be at first.
+fn external_pool(context: &Context<'_>) -> ExternalPool {
+    context.database.external.get().map(|sources| sources.pool()).unwrap_or_default()
 }
 
 /// Whether a role is among those in use.

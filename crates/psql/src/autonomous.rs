@@ -16,6 +16,7 @@ use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
 use crate::execution::{Execution, Stop};
+use crate::external::{End, end_external};
 use crate::{fire_database_triggers, has_database_triggers};
 
 /// Begins a transaction with the parameters of the context's, but a snapshot of its own.
@@ -82,6 +83,7 @@ pub(super) fn within<T>(
         }
         Ok(value) => {
             let users = transaction.prepare_users(database)?;
+            end_external(&transaction, End::Commit)?;
             let posted = transaction.store.posted_events();
             transaction.store.commit()?;
             database.events.post(&posted);
@@ -89,6 +91,7 @@ pub(super) fn within<T>(
             Ok(value)
         }
         Err(error) => {
+            end_external(&transaction, End::Rollback)?;
             transaction.store.rollback()?;
             Err(error)
         }

@@ -2,7 +2,7 @@
 
 use farbird_budget::{Reservation, prepared_bytes};
 use farbird_execute::{Cursor, modify};
-use farbird_expression::{BoundExpression, ExecutionContext};
+use farbird_expression::ExecutionContext;
 use farbird_function::blob::{self, releasing};
 use farbird_plan::bind::{self, Access, Action, Environment, NoVariables, Prepared};
 use farbird_session::{ColumnDescription, clock};
@@ -14,7 +14,7 @@ use crate::dynamic_rows::{DynamicRows, RowSource, apart, at, check_columns};
 use crate::execution::Execution;
 use crate::routine::DynamicStatement;
 use crate::trace::CallFrame;
-use crate::{authority, autonomous, named_parameters};
+use crate::{authority, autonomous, external, named_parameters};
 
 /// A text ready to run.
 struct Parsed {
@@ -26,6 +26,10 @@ struct Parsed {
 
 /// Runs EXECUTE STATEMENT without a loop; gives the one row of what has columns.
 fn execute(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+    if let Some(target) = external::target(statement, context)? {
+        let (sql, inputs) = text_and_inputs(statement, context)?;
+        return external::singleton(statement, target, sql, inputs, context);
+    }
     let (parsed, inputs) = prepare(statement, context)?;
     if statement.transaction == Some(StatementTransaction::Autonomous) {
         let transaction = autonomous::begin(context)?;
@@ -64,13 +68,21 @@ fn singleton(
 
 /// Opens FOR EXECUTE STATEMENT.
 fn open(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<DynamicRows> {
+    if let Some(target) = external::target(statement, context)? {
+        let (sql, inputs) = text_and_inputs(statement, context)?;
+        let rows = external::open(statement, target, sql, inputs, context)?;
+        let source = RowSource::External(Box::new(rows));
+        return Ok(DynamicRows { source, targets: statement.targets.len(), started: context.now });
+    }
     let (parsed, inputs) = prepare(statement, context)?;
     run(statement, &parsed, inputs, context)
 }
 
-/// Evaluates text and inputs and parses the text; gives the inputs in the order of its parameters.
-fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<(Parsed, Vec<Value>)> {
-    refuse_elsewhere(statement, context)?;
+/// Evaluates text and inputs; gives the inputs in the order of the text's parameters.
+fn text_and_inputs(
+    statement: &DynamicStatement,
+    context: &mut ExecutionContext<'_>,
+) -> Result<(String, Vec<Value>)> {
     let sql = match statement.sql.evaluate(context)? {
         Value::Null => String::new(),
         text => releasing(context, |context| Ok(blob::text_of(&text, context)?.decode_lossy().into_owned()))?,
@@ -79,6 +91,12 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
     let has_names = statement.parameters.iter().any(|parameter| parameter.name.is_some());
     let (sql, named) = if has_names { named_parameters::replaced(&sql) } else { (sql, Vec::new()) };
     let inputs = inputs(statement, &named, context)?;
+    Ok((sql, inputs))
+}
+
+/// Evaluates text and inputs and parses the text.
+fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<(Parsed, Vec<Value>)> {
+    let (sql, inputs) = text_and_inputs(statement, context)?;
     let dialect = context.session.options.dialect;
     let options = farbird_sql::ParseOptions {
         dialect: if dialect == 1 { farbird_sql::Dialect::One } else { farbird_sql::Dialect::Three },
@@ -93,36 +111,6 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
         first_rows: context.session.settings.lock().hurries_to_first_rows(),
     };
     Ok((Parsed { _memory: memory, statement: parsed, environment }, inputs))
-}
-
-/// Refuses texts that should run in another database, or as somebody else: there are no connections to elsewhere.
-fn refuse_elsewhere(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<()> {
-    let refused =
-        |what: &str| Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("EXECUTE STATEMENT {what}"));
-    let source = optional_text(statement.data_source.as_ref(), context)?;
-    if source.is_some_and(|source| !source.is_empty()) {
-        return Err(refused("ON EXTERNAL"));
-    }
-    let user = optional_text(statement.user.as_ref(), context)?;
-    if user.is_some_and(|user| user != context.session.options.user) {
-        return Err(refused("AS USER"));
-    }
-    let role = optional_text(statement.role.as_ref(), context)?;
-    if role.is_some() && role != context.session.settings.lock().role {
-        return Err(refused("ROLE"));
-    }
-    Ok(())
-}
-
-fn optional_text(
-    value: Option<&BoundExpression>,
-    context: &mut ExecutionContext<'_>,
-) -> Result<Option<String>> {
-    let Some(value) = value else { return Ok(None) };
-    match value.evaluate(context)? {
-        Value::Null => Ok(None),
-        value => Ok(Some(blob::text_of(&value, context)?.decode_lossy().trim_end().to_owned())),
-    }
 }
 
 /// The values of the inputs in the order in which the text asks for them.

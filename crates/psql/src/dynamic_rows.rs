@@ -4,6 +4,8 @@ use farbird_execute::{BufferedRows, Cursor};
 use farbird_expression::{ExecutionContext, ProcedureRows};
 use farbird_types::{Error, Result, TimestampTz, Value, isc};
 
+use crate::external_rows::ExternalRows;
+
 /// The rows of an executed text.
 pub(super) struct DynamicRows {
     pub(super) source: RowSource,
@@ -17,6 +19,7 @@ pub(super) enum RowSource {
     Query(Box<Cursor>, usize),
     Routine(Box<dyn ProcedureRows>),
     Rows(BufferedRows),
+    External(Box<ExternalRows>),
 }
 
 impl DynamicRows {
@@ -39,6 +42,7 @@ impl DynamicRows {
             }
             RowSource::Routine(rows) => apart(context, |context| rows.next(context)),
             RowSource::Rows(rows) => rows.next_row(),
+            RowSource::External(rows) => rows.next(context),
         })
     }
 }

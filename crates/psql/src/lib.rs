@@ -17,6 +17,7 @@
 //! | `trace` | where an error came from: "At procedure 'P' line: 3, col: 5" |
 //! | `procedure_call` | EXECUTE PROCEDURE, local routines |
 //! | `dynamic`, `dynamic_rows`, `named_parameters` | EXECUTE STATEMENT |
+//! | `external`, `external_rows` | EXECUTE STATEMENT in another database, or as somebody else |
 //! | `autonomous` | IN AUTONOMOUS TRANSACTION |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
 //! | `compiled`, `cache` | compiled routines of a catalog |
@@ -43,6 +44,8 @@ mod cursor;
 mod dynamic;
 mod dynamic_rows;
 mod execution;
+mod external;
+mod external_rows;
 mod named_parameters;
 mod plans;
 mod procedure_call;
@@ -52,6 +55,7 @@ mod trace;
 pub use call::{Psql, fire_database_triggers, has_database_triggers};
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
+pub use external::{End, end_external};
 pub use plans::RoutineStatement;
 pub use routine::CompiledRoutine;
 

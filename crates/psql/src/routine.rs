@@ -338,10 +338,12 @@ pub(super) struct DynamicStatement {
     pub transaction: Option<StatementTransaction>,
     /// WITH CALLER PRIVILEGES.
     pub caller_privileges: bool,
-    /// ON EXTERNAL: refused unless NULL or empty.
+    /// ON EXTERNAL
     pub data_source: Option<BoundExpression>,
-    /// AS USER and ROLE: refused unless NULL or what the session has.
+    /// AS USER
     pub user: Option<BoundExpression>,
+    /// PASSWORD
+    pub password: Option<BoundExpression>,
     /// ROLE
     pub role: Option<BoundExpression>,
 }

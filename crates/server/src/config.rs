@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_engine::budget::Limits;
+use farbird_engine::engine::Engine;
 use farbird_engine::{CodecId, StoreOptions};
 use farbird_wire::auth::AuthPlugin;
 use serde::Deserialize;
@@ -69,7 +71,49 @@ pub struct Config {
     pub database_cache_bytes: usize,
     /// How much memory and temporary space statements may take.
     pub limits: Limits,
+    /// Databases elsewhere.
+    pub external: ExternalConfig,
 }
+
+/// What EXECUTE STATEMENT ON EXTERNAL may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalConfig {
+    /// Servers that may be connected to; none by default.
+    pub data_sources: Vec<ExternalHost>,
+    /// How many idle connections wait for their next user (Firebird's ExtConnPoolSize).
+    pub pool_size: u32,
+    /// How long one waits (ExtConnPoolLifeTime).
+    pub pool_lifetime: Duration,
+}
+
+/// A server that may be connected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalHost {
+    /// Its name or address, as data sources write it.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl ExternalHost {
+    /// `host` or `host/port`, IPv6 in brackets.
+    fn parse(text: &str) -> Option<ExternalHost> {
+        let (host, port) = match text.rsplit_once('/') {
+            Some((host, port)) => (host, port.parse().ok()?),
+            None => (text, FIREBIRD_PORT),
+        };
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        (!host.is_empty()).then(|| ExternalHost { host: host.to_owned(), port })
+    }
+}
+
+/// The port of servers that are named without one.
+const FIREBIRD_PORT: u16 = 3050;
+/// Firebird's limit on the pool of external connections.
+const EXTERNAL_POOL_SIZE_MAX: u32 = 1_000;
+/// Firebird's own setting and limit: how long, in seconds, a connection of the pool waits.
+const EXTERNAL_POOL_LIFETIME_SECONDS: u64 = 7_200;
+const EXTERNAL_POOL_LIFETIME_SECONDS_MAX: u64 = 86_400;
 
 /// Memory for pages of each open database, unless it is said, in MiB: as PostgreSQL has by default.
 const DATABASE_CACHE_MIB: u32 = 128;
@@ -161,6 +205,10 @@ struct RawConfig {
     temporary_folder: Option<PathBuf>,
     parallel_workers: Option<usize>,
     #[serde(default)]
+    external_data_sources: Vec<String>,
+    external_pool_size: Option<u32>,
+    external_pool_lifetime_seconds: Option<u64>,
+    #[serde(default)]
     aliases: BTreeMap<String, PathBuf>,
 }
 
@@ -213,7 +261,10 @@ impl Config {
             temporary_folder: raw.temporary_folder,
             parallel_workers: raw.parallel_workers,
         };
+        let external =
+            external(&raw.external_data_sources, raw.external_pool_size, raw.external_pool_lifetime_seconds)?;
         Ok(Config {
+            external,
             limits: limits(overrides.limits, file)?,
             listen: overrides
                 .listen
@@ -241,6 +292,11 @@ impl Config {
         })
     }
 
+    /// An engine as these settings have it.
+    pub fn engine(&self) -> Arc<Engine> {
+        Engine::with_limits(self.store_options(), self.limits.clone())
+    }
+
     /// How the engine opens databases.
     pub(crate) fn store_options(&self) -> StoreOptions {
         StoreOptions {
@@ -250,6 +306,39 @@ impl Config {
             ..StoreOptions::default()
         }
     }
+}
+
+/// What EXECUTE STATEMENT ON EXTERNAL may do.
+fn external(
+    hosts: &[String],
+    pool_size: Option<u32>,
+    pool_lifetime_seconds: Option<u64>,
+) -> Result<ExternalConfig, ConfigError> {
+    let data_sources = hosts.iter().map(|text| {
+        ExternalHost::parse(text).ok_or_else(|| ConfigError::Value {
+            setting: "external-data-sources",
+            reason: format!("{text:?} is not host or host/port"),
+        })
+    });
+    let pool_size = pool_size.unwrap_or(0);
+    if pool_size > EXTERNAL_POOL_SIZE_MAX {
+        return Err(ConfigError::Value {
+            setting: "external-pool-size",
+            reason: format!("{pool_size} is more than {EXTERNAL_POOL_SIZE_MAX}"),
+        });
+    }
+    let seconds = pool_lifetime_seconds.unwrap_or(EXTERNAL_POOL_LIFETIME_SECONDS);
+    if !(1..=EXTERNAL_POOL_LIFETIME_SECONDS_MAX).contains(&seconds) {
+        return Err(ConfigError::Value {
+            setting: "external-pool-lifetime-seconds",
+            reason: format!("{seconds} is not from 1 to {EXTERNAL_POOL_LIFETIME_SECONDS_MAX}"),
+        });
+    }
+    Ok(ExternalConfig {
+        data_sources: data_sources.collect::<Result<_, _>>()?,
+        pool_size,
+        pool_lifetime: Duration::from_secs(seconds),
+    })
 }
 
 /// Bytes of the cache of each database.

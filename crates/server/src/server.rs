@@ -90,7 +90,7 @@ impl Server {
         config: Config,
         password: Option<String>,
     ) -> Result<(Server, Option<FirstStart>), StartError> {
-        let engine = Engine::with_limits(config.store_options(), config.limits.clone());
+        let engine = config.engine();
         Server::start_on(engine, config, password).await
     }
 

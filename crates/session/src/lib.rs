@@ -8,6 +8,7 @@
 //! | `interrupt` | stopping a running statement from another thread |
 //! | `binding`, `type_names` | SET BIND: as which types a client is shown the server's types |
 //! | `events` | events that transactions post when they commit, and who waits for them |
+//! | `external` | databases elsewhere, for EXECUTE STATEMENT ON EXTERNAL |
 //! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `clock` | the machine's clock, in Firebird's units |
 //!
@@ -20,6 +21,7 @@ pub mod binding;
 pub mod clock;
 mod description;
 pub mod events;
+pub mod external;
 mod interrupt;
 mod parameters;
 mod type_names;

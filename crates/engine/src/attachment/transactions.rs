@@ -15,6 +15,7 @@ use crate::api::{Isolation, TransactionHandle, TransactionParameters};
 use crate::attachment::{Attachment, HANDLES_MAX};
 use crate::catalog::{self, CatalogChanges, Slots};
 use crate::clock;
+use crate::psql::{End, end_external};
 use crate::session::TransactionActivity;
 use crate::transaction::{Transaction, TransactionCatalog};
 use crate::users::PreparedUsers;
@@ -137,7 +138,9 @@ impl Attachment {
         let users = self.transaction(handle)?.prepare_users(&database)?;
         self.close_cursors_of(handle);
         self.forget_blobs_of(handle);
-        let Transaction { store, catalog, .. } = self.transaction(handle)?;
+        let transaction = self.transaction(handle)?;
+        end_external(transaction, End::Commit)?;
+        let Transaction { store, catalog, .. } = transaction;
         if users.is_some() {
             store.goes_on_behind_commit().map_err(|error| self.database().status(error))?;
         }
@@ -169,6 +172,7 @@ impl Attachment {
         let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
         let database = Arc::clone(self.database());
         let users = slot.transaction.prepare_users(&database)?;
+        end_external(&slot.transaction, End::Commit)?;
         if users.is_some() {
             slot.transaction.store.goes_on_behind_commit().map_err(|error| database.status(error))?;
         }
@@ -197,6 +201,7 @@ impl Attachment {
         self.close_cursors_of(handle);
         self.forget_blobs_of(handle);
         let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
+        end_external(&slot.transaction, End::Rollback)?;
         self.session.activity.lock().transactions.remove(&slot.transaction.store.id().0);
         slot.transaction.store.rollback().map_err(|error| self.database().status(error))
     }
@@ -210,6 +215,7 @@ impl Attachment {
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.savepoints.clear();
         let old_id = slot.transaction.store.id().0;
+        end_external(&slot.transaction, End::Rollback)?;
         slot.transaction.store.rollback_retaining().map_err(|error| database.status(error))?;
         let mut catalog = slot.transaction.catalog.lock();
         catalog.changes = CatalogChanges::default();

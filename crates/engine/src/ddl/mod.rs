@@ -14,6 +14,7 @@
 //! | `routine`, `trigger` | procedures, functions and triggers: their texts |
 //! | `privilege` | GRANT and REVOKE |
 //! | `user` | users, which the server keeps |
+//! | `external_pool` | the pool of connections to other databases |
 //! | `comment` | COMMENT ON |
 //! | `drop` | DROP of anything |
 //! | `error` | the statuses |
@@ -33,6 +34,7 @@ mod drop;
 mod editor;
 mod error;
 mod exception;
+mod external_pool;
 mod following;
 mod index;
 mod privilege;
@@ -124,6 +126,6 @@ fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
         DdlStatement::AlterCharacterSet { name, collation } => character_set::alter(editor, name, collation),
         DdlStatement::CreateShadow(_) => Err(error::unsupported("a shadow")),
         DdlStatement::DefineMapping(_) => Err(error::unsupported("a mapping")),
-        DdlStatement::AlterConnectionsPool(_) => Err(error::unsupported("the connections pool")),
+        DdlStatement::AlterConnectionsPool(change) => external_pool::alter(editor, change),
     }
 }

@@ -317,6 +317,7 @@ impl Compiler<'_> {
         };
         let data_source = optional(&statement.data_source)?;
         let user = optional(&statement.user)?;
+        let password = optional(&statement.password)?;
         let role = optional(&statement.role)?;
         Ok(DynamicStatement {
             sql,
@@ -326,6 +327,7 @@ impl Compiler<'_> {
             caller_privileges: statement.caller_privileges,
             data_source,
             user,
+            password,
             role,
         })
     }

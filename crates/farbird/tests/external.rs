@@ -1,0 +1,316 @@
+//! EXECUTE STATEMENT in another database and as somebody else, between servers as people run them.
+#![cfg(feature = "cli")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use farbird_client::blocking::Connection;
+use farbird_client::{ConnectOptions, CreateOptions, Error, Result, TransactionOptions, Value, isc};
+
+const FARBIRD: &str = env!("CARGO_BIN_EXE_farbird");
+const PASSWORD: &str = "masterkey";
+
+/// A running server.
+struct Server {
+    process: Child,
+    /// `127.0.0.1/PORT`.
+    address: String,
+}
+
+impl Server {
+    /// Serves a new folder, with these settings.
+    fn start(folder: &Path, name: &str, settings: &str) -> Server {
+        let config = folder.join(format!("{name}.toml"));
+        fs::write(&config, settings).expect("written");
+        let mut process = Command::new(FARBIRD)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(folder.join(name))
+            .arg("--config")
+            .arg(&config)
+            .env("FARBIRD_SYSDBA_PASSWORD", PASSWORD)
+            .env("FARBIRD_LOG", "error")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        let address = line.split(" listens on ").nth(1).and_then(|rest| rest.split(',').next());
+        let address = address.expect("an address").replace(':', "/");
+        Server { process, address }
+    }
+
+    fn database(&self, name: &str) -> String {
+        format!("{}:{name}", self.address)
+    }
+
+    /// A new database.
+    fn create(&self, name: &str) -> Connection {
+        let options = ConnectOptions::new("SYSDBA", PASSWORD);
+        Connection::create(&self.database(name), &CreateOptions::default(), &options).expect("a database")
+    }
+
+    fn attach(&self, name: &str) -> Connection {
+        let options = ConnectOptions::new("SYSDBA", PASSWORD);
+        Connection::attach(&self.database(name), &options).expect("attached")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A test that fails leaves no process behind.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Runs statements, each committed.
+fn run(connection: &Connection, statements: &[&str]) {
+    for text in statements {
+        let transaction = connection.begin(&TransactionOptions::default()).expect("begins");
+        connection.run(&transaction, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        connection.commit(transaction).expect("commits");
+    }
+}
+
+/// The rows of a query, as texts; committed if it succeeds.
+fn rows(connection: &Connection, text: &str) -> Result<Vec<String>> {
+    let transaction = connection.begin(&TransactionOptions::default())?;
+    let rows = connection.query_all(&transaction, text)?;
+    connection.commit(transaction)?;
+    let shown = |value: &Value| match value {
+        Value::Null => "null".to_owned(),
+        other => farbird_types::convert::to_display_text(other).trim_end().to_owned(),
+    };
+    Ok(rows.iter().map(|row| row.iter().map(shown).collect::<Vec<_>>().join("|")).collect())
+}
+
+/// The error of a query.
+fn refused(connection: &Connection, text: &str) -> Error {
+    rows(connection, text).expect_err(text)
+}
+
+/// A block that runs a text elsewhere and gives its only column.
+fn block(sql: &str, clauses: &str) -> String {
+    let sql = sql.replace('\'', "''");
+    format!(
+        "execute block returns (x varchar(60)) as begin
+           for execute statement '{sql}' {clauses} into x do suspend;
+         end"
+    )
+}
+
+/// Two servers, the first of which may connect to the second; with a database each.
+fn two_servers(folder: &Path, settings: &str) -> (Server, Server, String) {
+    let far = Server::start(folder, "far", "");
+    let near =
+        Server::start(folder, "near", &format!("external-data-sources = [\"{}\"]\n{settings}", far.address));
+    let there = far.create("there.fbd");
+    run(
+        &there,
+        &[
+            "create table t (id int not null primary key, a varchar(10), n numeric(9,2), b blob sub_type text)",
+            "insert into t values (1, 'one', 1.25, 'first')",
+            "insert into t values (2, 'zw\u{f6}lf', 2.5, 'second')",
+        ],
+    );
+    near.create("here.fbd");
+    let on = format!("on external '{}' as user 'SYSDBA' password '{PASSWORD}'", far.database("there.fbd"));
+    (far, near, on)
+}
+
+#[test]
+fn a_text_runs_in_another_database_with_parameters_and_blobs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (far, near, on) = two_servers(folder.path(), "");
+    let here = near.attach("here.fbd");
+    assert_eq!(rows(&here, &block("select a from t order by id", &on)).expect("rows"), ["one", "zw\u{f6}lf"]);
+    let with_provider = on.replace("external '", "external data source 'Firebird::");
+    assert_eq!(rows(&here, &block("select n from t where id = 2", &with_provider)).expect("rows"), ["2.50"]);
+    let of_all_kinds = format!(
+        "execute block returns (a varchar(10), n numeric(9,2), b blob sub_type text, c varchar(20)) as
+           declare k int = 1;
+         begin
+           execute statement ('select a, n, b from t where id = ?') (k) {on} into a, n, b;
+           c = b; suspend;
+           for execute statement ('select a, n, b from t where id > :k and id < :m and id > :k') (k := k, m := 9) {on}
+             into a, n, b do begin c = b; suspend; end
+         end"
+    );
+    let there = rows(
+        &here,
+        &of_all_kinds
+            .replace("b blob sub_type text, ", "")
+            .replace("n, b;", "n, c;")
+            .replace("n, b do", "n, c do")
+            .replace("c = b; ", ""),
+    )
+    .expect("rows");
+    assert_eq!(there, ["one|1.25|first", "zw\u{f6}lf|2.50|second"]);
+    let put = format!(
+        "execute block as declare b blob sub_type text = 'of a BLOB'; begin
+           execute statement ('insert into t values (:i, null, :n, :b)') (i := 3, n := '7.5', b := b) {on};
+         end"
+    );
+    run(&here, &[&put]);
+    let kept = rows(&far.attach("there.fbd"), "select n, cast(b as varchar(20)) from t where id = 3");
+    assert_eq!(kept.expect("rows"), ["7.50|of a BLOB"]);
+}
+
+#[test]
+fn a_transaction_elsewhere_ends_as_the_callers_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (far, near, on) = two_servers(folder.path(), "");
+    let (here, there) = (near.attach("here.fbd"), far.attach("there.fbd"));
+    let change = |id: i32, more: &str| {
+        format!(
+            "execute block as begin execute statement 'update t set a = ''new'' where id = {id}' {on} {more}; end"
+        )
+    };
+    let count = "select count(*) from t where a = 'new'";
+    let transaction = here.begin(&TransactionOptions::default()).expect("begins");
+    here.run(&transaction, &change(1, "")).expect("runs");
+    assert_eq!(rows(&there, count).expect("rows"), ["0"], "nobody sees it yet");
+    here.rollback(transaction).expect("rolls back");
+    assert_eq!(rows(&there, count).expect("rows"), ["0"]);
+    let transaction = here.begin(&TransactionOptions::default()).expect("begins");
+    here.run(&transaction, &change(1, "")).expect("runs");
+    here.commit(transaction).expect("commits");
+    assert_eq!(rows(&there, count).expect("rows"), ["1"]);
+    let transaction = here.begin(&TransactionOptions::default()).expect("begins");
+    here.run(&transaction, &change(2, "with autonomous transaction")).expect("runs");
+    assert_eq!(rows(&there, count).expect("rows"), ["2"]);
+    here.rollback(transaction).expect("rolls back");
+    assert_eq!(rows(&there, count).expect("rows"), ["2"]);
+}
+
+#[test]
+fn what_fails_elsewhere_is_told_as_firebird_tells_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (far, near, on) = two_servers(folder.path(), "");
+    let here = near.attach("here.fbd");
+    let unknown = refused(&here, &block("select a from nope", &on));
+    assert_eq!(unknown.gds_code(), isc::EDS_STATEMENT, "{unknown}");
+    let text = unknown.to_string();
+    for part in ["isc_dsql_prepare", "335544580", "NOPE", "select a from nope", &far.database("there.fbd")] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    assert_eq!(
+        refused(&here, &block("select 1 / (id - 2) from t order by id", &on)).gds_code(),
+        isc::EDS_STATEMENT
+    );
+    let several = format!(
+        "execute block returns (x int) as begin execute statement 'select id from t' {on} into x; suspend; end"
+    );
+    assert!(refused(&here, &several).to_string().contains("335544652"));
+    assert_eq!(refused(&here, &block("select id, a from t", &on)).gds_code(), isc::EDS_OUTPUT_PRM_MISMATCH);
+    let wrong = on.replace(PASSWORD, "secret-2");
+    let login = refused(&here, &block("select a from t", &wrong));
+    assert_eq!(login.gds_code(), isc::EDS_CONNECTION, "{login}");
+    assert!(login.to_string().contains("335544472") && !login.to_string().contains("secret-2"), "{login}");
+    let control = refused(&here, &format!("execute block as begin execute statement 'commit' {on}; end"));
+    assert!(control.to_string().contains("335544986"), "{control}");
+    let provider = on.replace("external '", "external 'Oracle::");
+    assert_eq!(refused(&here, &block("select a from t", &provider)).gds_code(), isc::EDS_PROVIDER_NOT_FOUND);
+    let handled = format!(
+        "execute block returns (x int) as begin
+           execute statement 'select id from nope' {on} into x; suspend;
+           when any do begin x = gdscode; suspend; end
+         end"
+    );
+    assert_eq!(rows(&here, &handled).expect("rows"), [isc::EDS_STATEMENT.to_string()]);
+}
+
+#[test]
+fn only_places_that_the_administrator_names_are_connected_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let far = Server::start(folder.path(), "far", "");
+    far.create("there.fbd");
+    let near = Server::start(folder.path(), "near", "");
+    let here = near.create("here.fbd");
+    let on = format!("on external '{}' as user 'SYSDBA' password '{PASSWORD}'", far.database("there.fbd"));
+    let error = refused(&here, &block("select 1 from rdb$database", &on));
+    assert_eq!(error.gds_code(), isc::EDS_CONNECTION);
+    assert!(error.to_string().contains("external-data-sources"), "{error}");
+}
+
+#[test]
+fn a_text_runs_as_somebody_else_who_must_log_in() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let near = Server::start(folder.path(), "near", "");
+    let here = near.create("here.fbd");
+    run(&here, &["create user ann password 'secret-1'", "create role reader", "grant reader to ann"]);
+    let who = "select current_user || ' ' || current_role from rdb$database";
+    let as_ann = "as user 'ANN' password 'secret-1'";
+    assert_eq!(rows(&here, &block(who, as_ann)).expect("rows"), ["ANN NONE"]);
+    assert_eq!(rows(&here, &block(who, &format!("{as_ann} role 'READER'"))).expect("rows"), ["ANN READER"]);
+    let by_name = "on external 'here.fbd' as user 'ANN' password 'secret-1'";
+    assert_eq!(rows(&here, &block(who, by_name)).expect("rows"), ["ANN NONE"]);
+    assert_eq!(rows(&here, &block(who, "as user 'SYSDBA'")).expect("rows"), ["SYSDBA NONE"]);
+    assert_eq!(refused(&here, &block(who, "as user 'ANN' password 'wrong'")).gds_code(), isc::LOGIN);
+    assert_eq!(refused(&here, &block(who, "as user 'ANN'")).gds_code(), isc::LOGIN);
+}
+
+#[test]
+fn connections_wait_in_the_pool_for_those_who_know_their_password() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (far, near, on) = two_servers(folder.path(), "external-pool-size = 5\n");
+    // As long as it is there the numbers of attachments go on.
+    let (here, _there) = (near.attach("here.fbd"), far.attach("there.fbd"));
+    let which = block("select current_connection from rdb$database", &on);
+    let first = rows(&here, &which).expect("rows");
+    assert_eq!(rows(&here, &which).expect("rows"), first, "the same connection again");
+    let state = "select rdb$get_context('SYSTEM', 'EXT_CONN_POOL_SIZE') || ' '
+                     || rdb$get_context('SYSTEM', 'EXT_CONN_POOL_IDLE_COUNT') || ' '
+                     || rdb$get_context('SYSTEM', 'EXT_CONN_POOL_ACTIVE_COUNT') || ' '
+                     || rdb$get_context('SYSTEM', 'EXT_CONN_POOL_LIFETIME') from rdb$database";
+    assert_eq!(rows(&here, state).expect("rows"), ["5 1 0 7200"]);
+    let wrong = on.replace(PASSWORD, "wrong");
+    assert_eq!(refused(&here, &block("select 1 from t", &wrong)).gds_code(), isc::EDS_CONNECTION);
+    run(&here, &["alter external connections pool clear all"]);
+    assert_eq!(rows(&here, state).expect("rows"), ["5 0 0 7200"]);
+    assert_ne!(rows(&here, &which).expect("rows"), first);
+    run(
+        &here,
+        &[
+            "alter external connections pool set size 0",
+            "alter external connections pool set lifetime 2 minute",
+        ],
+    );
+    assert_eq!(rows(&here, state).expect("rows"), ["0 0 0 120"]);
+    let transaction = here.begin(&TransactionOptions::default()).expect("begins");
+    let error =
+        here.run(&transaction, "alter external connections pool set size 1001").expect_err("too many");
+    assert!(error.to_string().contains("1001"), "{error}");
+}
+
+#[test]
+fn a_cancel_stops_what_runs_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (far, near, on) = two_servers(folder.path(), "");
+    let here = near.attach("here.fbd");
+    let endless = "select count(*) from rdb$types a, rdb$types b, rdb$types c, rdb$types d, rdb$types e";
+    let canceller = here.canceller();
+    let start = Instant::now();
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        canceller.cancel().expect("cancels");
+    });
+    let error = refused(&here, &block(endless, &on));
+    stopper.join().expect("no panic");
+    assert!(error.is_cancelled(), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(30), "it would have run for hours");
+    // Nothing runs there any more, and the caller goes on.
+    assert_eq!(rows(&here, &block("select a from t where id = 1", &on)).expect("rows"), ["one"]);
+    let busy =
+        "select count(*) from mon$statements where mon$state = 1 and mon$sql_text containing 'rdb$types a'
+                and mon$sql_text not containing 'mon$state'";
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let there = far.attach("there.fbd");
+    while rows(&there, busy).expect("rows") != ["0"] {
+        assert!(Instant::now() < deadline, "it runs on");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
