@@ -5,13 +5,13 @@
 //! are not compressed, which costs both ends a copy (RFC 8878, 3.1.1.2). The receiving side need not know.
 //!
 //! Promises of the receiving side: its memory is bounded by the window, whatever the sender says, and output comes in pieces
-//! of about [`PIECE_BYTES`], so that a few bytes that claim to be gigabytes are noticed by whoever counts.
+//! of at most [`PIECE_BYTES`], so that a few bytes that claim to be gigabytes are noticed by whoever counts.
 
 use zstd::stream::raw::{CParameter, DParameter, Decoder, Encoder, InBuffer, Operation, OutBuffer};
 
 /// How far back both ends remember, as a power of two: 4 MiB.
 const WINDOW_LOG: u32 = 22;
-/// Output is made in pieces of this size.
+/// Output is made in pieces of at most this size.
 pub(super) const PIECE_BYTES: usize = 64 * 1024;
 /// What flushing a batch adds to it at most, as far as memory is reserved for it.
 const FLUSHED_BYTES: usize = 64;
@@ -100,23 +100,24 @@ impl Compressor {
 /// The receiving side.
 pub(super) struct Decompressor {
     decoder: Decoder<'static>,
+    /// Where a piece is made. In the caller's vector the decoder would fill whatever capacity that has grown to.
+    piece: Box<[u8]>,
 }
 
 impl Decompressor {
     pub(super) fn new() -> Option<Decompressor> {
         let mut decoder = Decoder::new().ok()?;
         decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG)).ok()?;
-        Some(Decompressor { decoder })
+        Some(Decompressor { decoder, piece: vec![0; PIECE_BYTES].into_boxed_slice() })
     }
 
     /// Makes one piece of `input`, whose start it takes, and appends it. Returns whether there may be more.
     pub(super) fn decompress(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<bool, Damaged> {
-        out.reserve(PIECE_BYTES);
-        let (start, room) = (out.len(), out.capacity());
         let mut unread = InBuffer::around(input);
-        let mut piece = OutBuffer::around_pos(out, start);
+        let mut piece = OutBuffer::around(&mut *self.piece);
         self.decoder.run(&mut unread, &mut piece).map_err(|_| Damaged)?;
-        let is_full = piece.pos() == room;
+        let is_full = piece.pos() == PIECE_BYTES;
+        out.extend_from_slice(piece.as_slice());
         *input = &input[unread.pos()..];
         // A full piece may have left output inside the decoder, though its input is used up.
         Ok(!input.is_empty() || is_full)
@@ -174,6 +175,26 @@ mod tests {
             assert!(plain == batch, "batch {number}: {} of {} bytes", plain.len(), batch.len());
             assert_eq!(wire.len() < batch.len() / 2, !is_stored && batch.len() > 1_000, "batch {number}");
         }
+    }
+
+    #[test]
+    fn a_few_bytes_that_become_many_come_piece_by_piece_whatever_room_there_is() {
+        let mut compressor = Compressor::new(1).unwrap();
+        let mut decompressor = Decompressor::new().unwrap();
+        let batch = vec![7; 8 << 20];
+        let (mut wire, mut plain) = (Vec::new(), Vec::with_capacity(batch.len()));
+        compressor.compress(&batch, &mut wire).unwrap();
+        assert!(wire.len() < PIECE_BYTES, "{} bytes", wire.len());
+        let mut input = wire.as_slice();
+        loop {
+            let before = plain.len();
+            let more = decompressor.decompress(&mut input, &mut plain).unwrap();
+            assert!(plain.len() - before <= PIECE_BYTES, "{} bytes at once", plain.len() - before);
+            if !more {
+                break;
+            }
+        }
+        assert!(plain == batch);
     }
 
     #[test]
