@@ -8,8 +8,9 @@ use farbird_types::{Error, isc};
 use farbird_wire::counters::Counters as WireCounters;
 use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
 use farbird_wire::layers::{Incoming, Outgoing};
-use farbird_wire::packet::{Reply, Request, Response};
+use farbird_wire::packet::{Reply, Request, Response, StatementText};
 use farbird_wire::protocol::ProtocolVersion;
+use farbird_wire::xdr::DecodeError;
 
 use super::Site;
 use super::attachment::{Attachment, Auxiliary, Login};
@@ -71,6 +72,8 @@ pub struct Program {
     pub(super) speculator: Option<Box<Speculator>>,
     /// An execution whose result is on its way.
     pub(super) held: Option<Box<Held>>,
+    /// A request that ends a cursor whose rows are waited for: it is taken when they are answered.
+    behind_rows: Option<Box<Request>>,
     /// The second connection, on which events come.
     pub(super) auxiliary: Auxiliary,
     /// The site's count of changed definitions, when it was looked at last.
@@ -136,6 +139,7 @@ impl Program {
             recorder: Recorder::default(),
             speculator: None,
             held: None,
+            behind_rows: None,
             auxiliary: Auxiliary::None,
             definitions: 0,
             messages: Vec::new(),
@@ -296,7 +300,7 @@ impl Program {
 
     /// Whether so much waits to be answered that the program is not to be read from.
     pub fn is_full(&self) -> bool {
-        self.is_paused() && self.decoder.unread().len() > UNREAD_BYTES_MAX
+        (self.is_paused() || self.behind_rows.is_some()) && self.decoder.unread().len() > UNREAD_BYTES_MAX
     }
 
     /// The database that it is attached to, if it is.
@@ -355,7 +359,7 @@ impl Program {
     fn work(&mut self) {
         loop {
             while !self.is_paused() {
-                match self.decoder.next_request() {
+                match self.next_request() {
                     Ok(Some(request)) => {
                         self.site.count(|counters| counters.requests += 1);
                         self.requests += 1;
@@ -368,13 +372,54 @@ impl Program {
                     Err(_) => return self.end(),
                 }
             }
-            if self.is_paused() || !self.incoming.has_more() {
+            if self.is_paused() || self.behind_rows.is_some() || !self.incoming.has_more() {
                 return;
             }
             let (incoming, wire) = (&mut self.incoming, &mut self.wire);
             if self.decoder.feed_by(|plain| incoming.receive_more(wire, plain)).is_err() {
                 return self.end();
             }
+        }
+    }
+
+    /// The next request whose turn it is, if there is one. What ends a cursor waits until the fetches before it are answered: a server
+    /// takes one after the other, and so the program has the rows that it has asked for.
+    fn next_request(&mut self) -> Result<Option<Request>, DecodeError> {
+        let next = match self.behind_rows.take() {
+            Some(request) => Some(*request),
+            None => self.decoder.next_request()?,
+        };
+        match next {
+            Some(request) if self.ends_awaited_rows(&request) => {
+                self.behind_rows = Some(Box::new(request));
+                Ok(None)
+            }
+            next => Ok(next),
+        }
+    }
+
+    /// Whether a request ends a cursor of which a fetch is not answered.
+    fn ends_awaited_rows(&mut self, request: &Request) -> bool {
+        let awaited = self.answers.iter().filter_map(|answer| match answer {
+            Answer::Fetch { statement, .. } => Some(*statement),
+            _ => None,
+        });
+        let awaited: Vec<u16> = awaited.collect();
+        match request {
+            _ if awaited.is_empty() => false,
+            Request::Detach(_) => true,
+            Request::FreeStatement { statement: handle, .. }
+            | Request::Prepare(StatementText { statement: handle, .. }) => {
+                awaited.contains(&self.objects.resolve(*handle).0)
+            }
+            Request::Commit(handle) | Request::Rollback(handle) => {
+                let transaction = Some(self.objects.resolve(*handle).0);
+                awaited.into_iter().any(|statement| {
+                    let statement = self.objects.statement(statement);
+                    statement.is_some_and(|statement| statement.cursor.transaction() == transaction)
+                })
+            }
+            _ => false,
         }
     }
 
@@ -440,6 +485,7 @@ impl Program {
         self.ended = true;
         self.recorder.ended(self.now);
         self.held = None;
+        self.behind_rows = None;
         self.speculate(|speculator, rules| speculator.finish(rules));
         self.speculator = None;
         self.release_memory();

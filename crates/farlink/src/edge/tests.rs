@@ -11,7 +11,8 @@ use farbird_wire::message::{MessageFormat, MessageType};
 use farbird_wire::negotiation::{UserIdentification, offers};
 use farbird_wire::packet::{
     Accept, AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, Fetch,
-    Information, OpenBlob, Output, Reply, Request, Response, Segment, StatementText, encode_fetch_row,
+    FetchResponse, Information, OpenBlob, Output, Reply, Request, Response, Segment, StatementText,
+    encode_fetch_row,
 };
 use farbird_wire::protocol::{ARCHITECTURE_GENERIC, Handle, ProtocolVersion};
 use proptest::prelude::*;
@@ -454,6 +455,55 @@ fn rows_are_pushed_as_they_were_fetched_last_time() {
         played.answers(2);
     }
     assert_eq!(site.memory().rows, 0, "what was granted is given back");
+}
+
+#[test]
+fn what_ends_a_cursor_waits_for_the_rows_that_were_asked_for_before() {
+    let rolls_back = Request::Rollback(Handle(1));
+    for ends in [free(2, 1), free(2, 2), Request::Commit(Handle(1)), rolls_back, Request::Detach(Handle(0))] {
+        let site = site(true);
+        let mut played = Played::attached(&site, 1);
+        played.says(&begin());
+        played.prepares(1, 2, SQL, 1);
+        let described = description(1).to_vec();
+        let reads = Tell::Statement {
+            statement: 2,
+            described: crate::message::Fingerprint::of(&described),
+            reads: Some(vec![Relation(1)]),
+        };
+        played.tell(reads);
+        // A program that waits for nothing: what it sends is there at once.
+        played.says(&execute(1, 2));
+        let asked = played.asked();
+        let [Ask::Open { id, cursor, .. }] = &asked[..] else { panic!("{asked:?}") };
+        let (id, cursor) = (*id, *cursor);
+        played.says(&fetch(2, 2));
+        played.says(&fetch(2, 2));
+        played.asked();
+        played.says(&ends);
+        assert_eq!(played.asked(), [], "{ends:?} overtook the rows");
+        let mut opened = Vec::new();
+        made(1).encode(played.version, &mut opened);
+        played.replies(id, &[made(1)]);
+        let packets = packets_of(&[1, 2], played.version);
+        played.tell(Tell::Rows { cursor, packets, rows: 2, end: None });
+        assert_eq!(played.asked(), [], "{ends:?} overtook the second fetch");
+        let packets = packets_of(&[3], played.version);
+        played.tell(Tell::Rows { cursor, packets, rows: 1, end: Some(End::Complete) });
+        let asked = played.asked();
+        assert!(!asked.is_empty(), "{ends:?} was forgotten");
+        played.output.drain(..opened.len());
+        let answers = std::mem::take(&mut played.output);
+        let [mut first, mut second] = [Vec::new(), Vec::new()];
+        let (end_of_batch, end) = (FetchResponse::END_OF_BATCH, FetchResponse::END_OF_CURSOR);
+        for (out, numbers, end) in [(&mut first, &[1, 2][..], end_of_batch), (&mut second, &[3][..], end)] {
+            out.extend(packets_of(numbers, played.version));
+            Reply::FetchResponse(end).encode(played.version, out);
+        }
+        assert!(answers.starts_with(&[first.clone(), second.clone()].concat()), "{ends:?}: {answers:?}");
+        played.output = answers[first.len() + second.len()..].to_vec();
+        assert!(played.response().status.is_success(), "{ends:?}");
+    }
 }
 
 #[test]
