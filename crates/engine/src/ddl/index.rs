@@ -69,7 +69,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateIndex) -> Result<(
         name: name.to_owned(),
         unique: ast.unique,
         descending: ast.descending,
-        inactive: false,
+        inactive: ast.inactive,
         columns,
         expression_source,
         condition_source,
@@ -81,7 +81,9 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateIndex) -> Result<(
         return Err(error::index_of_more_than_the_row());
     }
     edit.relation.indexes.push(index);
-    edit.new_indexes.push(name.to_owned());
+    if !ast.inactive {
+        edit.new_indexes.push(name.to_owned());
+    }
     edit.finish(editor)?;
     Ok(())
 }

@@ -507,6 +507,8 @@ pub struct CreateIndex {
     pub descending: bool,
     /// The index.
     pub name: Name,
+    /// INACTIVE (of Firebird 6): it gets no entries.
+    pub inactive: bool,
     /// The table.
     pub table: Name,
     /// What is indexed.

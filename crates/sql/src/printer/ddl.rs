@@ -306,7 +306,8 @@ impl Printer {
 
     fn create_index(&mut self, index: &CreateIndex) {
         self.word("CREATE").word_if(index.unique, "UNIQUE").word_if(index.descending, "DESC");
-        self.word("INDEX").name(&index.name).word("ON").name(&index.table);
+        self.word("INDEX").name(&index.name).word_if(index.inactive, "INACTIVE");
+        self.word("ON").name(&index.table);
         match &index.key {
             IndexKey::Columns(columns) => {
                 self.names_in_parentheses(columns);

@@ -55,6 +55,7 @@ alter view v as select 1 as one from rdb$database;
 drop view v;
 create index i on t (a);
 create unique index i on t (a, b);
+create unique index i inactive on t (a, b);
 create desc index i on t (a);
 create unique ascending index i on t (a);
 create index i on t computed by (upper(a));

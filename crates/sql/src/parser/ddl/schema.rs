@@ -33,12 +33,16 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// `[UNIQUE] [ASC | DESC] INDEX name ON table key [WHERE condition]`.
+    /// `[UNIQUE] [ASC | DESC] INDEX name [ACTIVE | INACTIVE] ON table key [WHERE condition]`.
     pub(super) fn create_index(&mut self) -> Result<DdlStatement> {
         let unique = self.eat_keyword("UNIQUE");
         let descending = self.descending();
         self.expect_keyword("INDEX")?;
         let name = self.name()?;
+        let inactive = self.eat_keyword("INACTIVE");
+        if !inactive {
+            self.eat_keyword("ACTIVE");
+        }
         self.expect_keyword("ON")?;
         let table = self.name()?;
         let key = if self.at_computed() {
@@ -49,7 +53,15 @@ impl Parser<'_> {
             IndexKey::Columns(self.comma_list(Self::name)?)
         };
         let condition = self.index_condition()?;
-        Ok(DdlStatement::CreateIndex(CreateIndex { unique, descending, name, table, key, condition }))
+        Ok(DdlStatement::CreateIndex(CreateIndex {
+            unique,
+            descending,
+            name,
+            inactive,
+            table,
+            key,
+            condition,
+        }))
     }
 
     fn index_condition(&mut self) -> Result<Option<IndexCondition>> {
