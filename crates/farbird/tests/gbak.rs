@@ -283,3 +283,25 @@ fn a_restore_can_be_stopped_at_each_step() {
         assert!(left.is_empty(), "{step}: {left:?}");
     }
 }
+
+#[test]
+fn inactive_indexes_come_over_without_being_built() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let file = data("firebird3-inactive.fbk").display().to_string();
+    let restored = farbird(folder, &["restore", &file, "app.fbd", "--format", "json"]);
+    assert_eq!(restored.status.code(), Some(0), "{}{}", text(&restored.stdout), text(&restored.stderr));
+    let report: Value = serde_json::from_slice(&restored.stdout).expect("a report");
+    assert_eq!(report["indexes"], 1, "only the active one is built: {report}");
+    let sql = "select trim(rdb$index_name) as n, rdb$index_inactive as off from rdb$indices \
+               where rdb$relation_name = 'T' order by 1";
+    let found = rows(folder, "app.fbd", sql).join(" ");
+    for (name, off) in [("IX_ACTIVE", 0), ("IX_EXPRESSION", 1), ("IX_UNIQUE", 1)] {
+        assert!(found.contains(&format!("\"N\":\"{name}\",\"OFF\":{off}")), "{name}: {found}");
+    }
+    // The rows are what keeps it from being active.
+    let output = farbird(folder, &["sql", "app.fbd", "-c", "alter index ix_unique active"]);
+    assert!(!output.status.success(), "{}", text(&output.stdout));
+    let output = farbird(folder, &["sql", "app.fbd", "-c", "alter index ix_expression active"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}

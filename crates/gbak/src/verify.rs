@@ -27,7 +27,8 @@ pub struct Contents {
 pub fn verify(reader: &mut BackupReader<'_>) -> Result<Contents> {
     let mut contents = Contents::default();
     let mut domains: HashMap<String, Record> = HashMap::new();
-    let mut tables: Vec<(String, Vec<Record>)> = Vec::new();
+    let mut tables: HashMap<String, Vec<Record>> = HashMap::new();
+    let mut last_table = String::new();
     loop {
         let record = reader.next_record()?;
         contents.definitions += 1;
@@ -37,17 +38,18 @@ pub fn verify(reader: &mut BackupReader<'_>) -> Result<Contents> {
                 domains.insert(record.name(field::NAME).unwrap_or_default(), record);
             }
             RecordKind::Relation => {
-                tables.push((record.name(relation::NAME).unwrap_or_default(), Vec::new()));
+                last_table = record.name(relation::NAME).unwrap_or_default();
+                tables.insert(last_table.clone(), Vec::new());
             }
             RecordKind::Field => {
-                if let Some((_, fields)) = tables.last_mut() {
+                if let Some(fields) = tables.get_mut(&last_table) {
                     fields.push(record);
                 }
             }
             RecordKind::RelationData => {
                 let name = record.name(relation::NAME).unwrap_or_default();
-                let table = tables.iter().find(|(known, _)| *known == name);
-                let (_, fields) = table.ok_or_else(|| reader.damaged("rows of a table that is not there"))?;
+                let fields =
+                    tables.get(&name).ok_or_else(|| reader.damaged("rows of a table that is not there"))?;
                 let format = row_format(fields, &domains);
                 let format = format.ok_or_else(|| reader.damaged("rows of types that are not known"))?;
                 table_data(reader, &format, &mut contents)?;

@@ -23,6 +23,7 @@ mod statements;
 mod tables;
 mod types;
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -250,7 +251,8 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         definitions.extend(statements.domains());
         definitions.extend(statements.sequences());
         definitions.extend(statements.exceptions());
-        let mut tables = Vec::new();
+        // By the object of their definition.
+        let mut tables = HashMap::new();
         for table in schema.relations.iter().filter(|it| !it.is_view()) {
             if table.is_external() {
                 self.differ(format!("table {}", table.name), "external tables are not supported");
@@ -261,14 +263,15 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
                 let object = format!("column {array} of table {}", table.name);
                 self.differ(object, "arrays are not supported; its values are left out");
             }
-            definitions.push(statements.table(table, &columns));
-            tables.push((table, columns));
+            let definition = statements.table(table, &columns);
+            tables.insert(definition.object.clone(), (table, columns));
+            definitions.push(definition);
         }
         definitions.extend(routines(statements, false));
         let failed = self.runner.run_all(definitions)?;
         let mut waiting = Vec::new();
         for (definition, error) in failed {
-            match tables.iter().find(|(table, _)| definition.object == format!("table {}", table.name)) {
+            match tables.get(&definition.object) {
                 Some((table, columns)) => {
                     waiting.extend(self.smaller_table(statements, table, columns, &error)?);
                 }
@@ -363,10 +366,12 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         // What waited may be a column that an index needs.
         let mut undone = self.runner.run_all(waiting)?;
         let (mut indexes, mut foreign, mut checks) = (Vec::new(), Vec::new(), Vec::new());
+        let mut inactive = Vec::new();
         let mut failed = Vec::new();
         for table in schema.relations.iter().filter(|it| !it.is_view()) {
             let keys = statements.keys(table);
             indexes.extend(keys.indexes);
+            inactive.extend(keys.inactive);
             foreign.extend(keys.foreign);
             checks.extend(keys.checks);
             self.build(keys.unique, &mut failed)?;
@@ -379,6 +384,8 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             undone.partition(|it| statements.drop_routine(&it.object).is_some());
         code.extend(schema.relations.iter().filter(|it| it.is_view()).map(|it| statements.view(it)));
         code.extend(statements.roles());
+        // Those of an expression may need a function.
+        code.extend(inactive);
         code.extend(checks);
         code.extend(routines(statements, true));
         code.extend(statements.triggers());

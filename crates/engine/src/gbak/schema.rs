@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use farbird_gbak::attribute::{
     check, collation, constraint, field, function, function_argument, generator, index, procedure,
-    procedure_parameter, relation, trigger,
+    procedure_parameter, reference, relation, trigger,
 };
 use farbird_gbak::{Record, RecordKind};
 use farbird_types::CharacterSet;
@@ -21,7 +21,9 @@ pub(super) struct RelationRecords {
 
 impl RelationRecords {
     pub(super) fn is_view(&self) -> bool {
-        self.record.bytes(relation::VIEW_BLR).is_some()
+        /// RDB$RELATION_TYPE of views.
+        const VIEW: i64 = 1;
+        self.record.bytes(relation::VIEW_BLR).is_some() || self.record.number(relation::TYPE) == Some(VIEW)
     }
 
     pub(super) fn is_external(&self) -> bool {
@@ -54,10 +56,34 @@ pub(super) struct Schema {
     pub(super) domains: BTreeMap<String, Record>,
     pub(super) relations: Vec<RelationRecords>,
     relation_places: HashMap<String, usize>,
+    /// Where an index is: its table's place, and its own among the table's.
+    index_places: HashMap<String, (usize, usize)>,
+    /// The places of a table's constraints among all.
+    constraint_places: HashMap<String, Vec<usize>>,
     pub(super) procedures: Vec<RoutineRecords>,
     pub(super) functions: Vec<RoutineRecords>,
     /// What consists of one record each.
-    others: HashMap<RecordKind, Vec<Record>>,
+    others: HashMap<RecordKind, Records>,
+}
+
+/// The records of one kind.
+#[derive(Debug, Default)]
+struct Records {
+    all: Vec<Record>,
+    /// Where the first one of a name is, of kinds whose records are looked up by their names.
+    places: HashMap<String, usize>,
+}
+
+/// The attribute by which records of a kind are looked up.
+fn name_attribute(kind: RecordKind) -> Option<u8> {
+    match kind {
+        RecordKind::Generator => Some(generator::GENERATOR),
+        RecordKind::Check => Some(check::CONSTRAINT_NAME),
+        RecordKind::Trigger => Some(trigger::NAME),
+        RecordKind::Constraint => Some(constraint::NAME),
+        RecordKind::Reference => Some(reference::CONSTRAINT_NAME),
+        _ => None,
+    }
 }
 
 impl Schema {
@@ -79,7 +105,11 @@ impl Schema {
                 }
             }
             RecordKind::Index => {
-                if let Some(relation) = data_of.and_then(|name| self.relation_mut(name)) {
+                let place = data_of.and_then(|name| self.relation_places.get(name)).copied();
+                let found = place.and_then(|place| Some((place, self.relations.get_mut(place)?)));
+                if let Some((place, relation)) = found {
+                    let name = record.name(index::NAME).unwrap_or_default();
+                    self.index_places.entry(name).or_insert((place, relation.indexes.len()));
                     relation.indexes.push(record);
                 }
             }
@@ -114,25 +144,41 @@ impl Schema {
             | RecordKind::SecurityClass
             | RecordKind::TriggerMessage
             | RecordKind::GeneratorOfRelation => {}
-            kind => self.others.entry(kind).or_default().push(record),
+            _ => self.add_other(record),
         }
     }
 
-    pub(super) fn all(&self, kind: RecordKind) -> &[Record] {
-        self.others.get(&kind).map_or(&[], Vec::as_slice)
+    fn add_other(&mut self, record: Record) {
+        let records = self.others.entry(record.kind).or_default();
+        let place = records.all.len();
+        if let Some(name) = name_attribute(record.kind).and_then(|attribute| record.name(attribute)) {
+            records.places.entry(name).or_insert(place);
+        }
+        if record.kind == RecordKind::Constraint
+            && let Some(table) = record.name(constraint::REL_NAME)
+        {
+            self.constraint_places.entry(table).or_default().push(place);
+        }
+        records.all.push(record);
     }
 
-    /// What of a kind has this name.
-    pub(super) fn named(&self, kind: RecordKind, attribute: u8, name: &str) -> Option<&Record> {
-        self.all(kind).iter().find(|record| record.name(attribute).as_deref() == Some(name))
+    pub(super) fn all(&self, kind: RecordKind) -> &[Record] {
+        self.others.get(&kind).map_or(&[], |records| records.all.as_slice())
+    }
+
+    /// What of a kind has this name: the first one, as of a CHECK's two triggers. Nothing of kinds that have no names here.
+    pub(super) fn named(&self, kind: RecordKind, name: &str) -> Option<&Record> {
+        let records = self.others.get(&kind)?;
+        records.places.get(name).and_then(|place| records.all.get(*place))
+    }
+
+    /// The place of a table among all.
+    pub(super) fn relation_place(&self, name: &str) -> Option<usize> {
+        self.relation_places.get(name).copied()
     }
 
     pub(super) fn relation(&self, name: &str) -> Option<&RelationRecords> {
         self.relation_places.get(name).and_then(|place| self.relations.get(*place))
-    }
-
-    fn relation_mut(&mut self, name: &str) -> Option<&mut RelationRecords> {
-        self.relation_places.get(name).and_then(|place| self.relations.get_mut(*place))
     }
 
     /// The domain behind a column: a named one, or the one that holds what the column says of itself.
@@ -152,37 +198,37 @@ impl Schema {
     /// The generator behind an identity column.
     pub(super) fn identity_generator(&self, column: &Record) -> Option<&Record> {
         let name = column.name(field::GENERATOR_NAME)?;
-        self.named(RecordKind::Generator, generator::GENERATOR, &name)
+        self.named(RecordKind::Generator, &name)
     }
 
     /// The constraints of a table.
-    pub(super) fn constraints_of<'s>(&'s self, table: &'s str) -> impl Iterator<Item = &'s Record> {
-        let all = self.all(RecordKind::Constraint).iter();
-        all.filter(move |it| it.name(constraint::REL_NAME).as_deref() == Some(table))
+    pub(super) fn constraints_of(&self, table: &str) -> impl Iterator<Item = &Record> {
+        let all = self.all(RecordKind::Constraint);
+        let places = self.constraint_places.get(table).map_or(&[][..], Vec::as_slice);
+        places.iter().filter_map(|place| all.get(*place))
     }
 
     /// What RDB$CHECK_CONSTRAINTS says of a constraint: the column of a NOT NULL, the trigger of a CHECK.
     pub(super) fn check_of(&self, constraint_name: &str) -> Option<String> {
-        self.named(RecordKind::Check, check::CONSTRAINT_NAME, constraint_name)?.name(check::TRIGGER_NAME)
+        self.named(RecordKind::Check, constraint_name)?.name(check::TRIGGER_NAME)
     }
 
     /// The condition of a CHECK: its triggers have it as their source.
     pub(super) fn check_source(&self, constraint_name: &str) -> Option<String> {
         let name = self.check_of(constraint_name)?;
-        self.named(RecordKind::Trigger, trigger::NAME, &name)?.source(trigger::SOURCE2, Some(trigger::SOURCE))
+        self.named(RecordKind::Trigger, &name)?.source(trigger::SOURCE2, Some(trigger::SOURCE))
     }
 
     /// An index by its name, with its table.
     pub(super) fn index(&self, name: &str) -> Option<(&RelationRecords, &Record)> {
-        self.relations.iter().find_map(|relation| {
-            let found = relation.indexes.iter().find(|it| it.name(index::NAME).as_deref() == Some(name));
-            found.map(|index| (relation, index))
-        })
+        let (table, place) = *self.index_places.get(name)?;
+        let relation = self.relations.get(table)?;
+        Some((relation, relation.indexes.get(place)?))
     }
 
     /// A constraint by its name.
     pub(super) fn constraint(&self, name: &str) -> Option<&Record> {
-        self.named(RecordKind::Constraint, constraint::NAME, name)
+        self.named(RecordKind::Constraint, name)
     }
 
     /// The name of a collation by its number in a character set.

@@ -28,6 +28,8 @@ pub(super) struct ColumnSql {
 pub(super) struct Keys {
     pub(super) unique: Vec<Definition>,
     pub(super) indexes: Vec<Definition>,
+    /// Indexes without entries: nothing is built for them.
+    pub(super) inactive: Vec<Definition>,
     pub(super) foreign: Vec<Definition>,
     pub(super) checks: Vec<Definition>,
 }
@@ -36,7 +38,7 @@ impl Statements<'_> {
     /// The columns of a table that SQL can declare; the others' names.
     pub(super) fn columns(self, table: &RelationRecords) -> (Vec<ColumnSql>, Vec<String>) {
         let (mut columns, mut arrays) = (Vec::new(), Vec::new());
-        let place = self.schema.relations.iter().position(|it| it.name == table.name).unwrap_or_default();
+        let place = self.schema.relation_place(&table.name).unwrap_or_default();
         for (position, record) in table.columns().into_iter().enumerate() {
             let name = record.name(field::NAME).unwrap_or_default();
             if record.number(field::DIMENSIONS).is_some_and(|it| it > 0) {
@@ -155,9 +157,12 @@ impl Statements<'_> {
         }
         for record in &table.indexes {
             let name = record.name(index::NAME).unwrap_or_default();
-            if !of_constraints.contains(&name) {
-                keys.indexes.extend(self.index(table, &name, record));
+            if of_constraints.contains(&name) {
+                continue;
             }
+            let inactive = record.number(index::INACTIVE).is_some_and(|it| it != 0);
+            let indexes = if inactive { &mut keys.inactive } else { &mut keys.indexes };
+            indexes.push(self.index(table, &name, record, inactive));
         }
         keys
     }
@@ -169,7 +174,7 @@ impl Statements<'_> {
     }
 
     fn foreign_key(self, name: &str, own: &Record) -> Option<String> {
-        let reference = self.schema.named(RecordKind::Reference, reference::CONSTRAINT_NAME, name)?;
+        let reference = self.schema.named(RecordKind::Reference, name)?;
         let referenced = self.schema.constraint(&reference.name(reference::UNIQUE_CONST_NAME)?)?;
         let (table, unique) = self.schema.index(&referenced.name(constraint::INDEX)?)?;
         let (columns, others) = (columns_of(own), columns_of(unique));
@@ -188,7 +193,13 @@ impl Statements<'_> {
         ))
     }
 
-    fn index(self, table: &RelationRecords, name: &str, record: &Record) -> Vec<Definition> {
+    pub(super) fn index(
+        self,
+        table: &RelationRecords,
+        name: &str,
+        record: &Record,
+        inactive: bool,
+    ) -> Definition {
         let object = format!("index {name} of table {}", table.name);
         let unique = if record.number(index::UNIQUE_FLAG).is_some_and(|it| it != 0) { "UNIQUE " } else { "" };
         let descending = if is_descending(record) { "DESCENDING " } else { "" };
@@ -206,13 +217,10 @@ impl Statements<'_> {
             Some(source) => format!(" WHERE {source}"),
         };
         let on = self.name(&table.name);
-        let sql = format!("CREATE {unique}{descending}INDEX {} ON {on} {keys}{condition}", self.name(name));
-        let mut definitions = vec![Definition::new(object.clone(), sql)];
-        if record.number(index::INACTIVE).is_some_and(|it| it != 0) {
-            let sql = format!("ALTER INDEX {} INACTIVE", self.name(name));
-            definitions.push(Definition::new(format!("{object}, inactive"), sql));
-        }
-        definitions
+        let inactive = if inactive { " INACTIVE" } else { "" };
+        let name = self.name(name);
+        let sql = format!("CREATE {unique}{descending}INDEX {name}{inactive} ON {on} {keys}{condition}");
+        Definition::new(object, sql)
     }
 }
 

@@ -1,0 +1,10 @@
+-- create database ... page_size 8192 default character set UTF8;
+create table T (A integer, B varchar(20));
+create unique index IX_UNIQUE on T (A);
+create index IX_EXPRESSION on T computed by (upper(B));
+create index IX_ACTIVE on T (B);
+alter index IX_UNIQUE inactive;
+alter index IX_EXPRESSION inactive;
+commit;
+insert into T values (1, 'x'); insert into T values (1, 'y'); insert into T values (2, 'z');
+commit;
