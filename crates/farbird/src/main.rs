@@ -15,6 +15,7 @@ mod lab;
 mod progress;
 mod restore;
 mod serve;
+mod server_database;
 mod session;
 mod shell;
 mod shrink;

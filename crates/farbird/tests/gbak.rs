@@ -305,3 +305,41 @@ fn inactive_indexes_come_over_without_being_built() {
     let output = farbird(folder, &["sql", "app.fbd", "-c", "alter index ix_expression active"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_backup_for_gbak_has_the_rows_and_a_script_of_the_rest() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    restore(folder, &["firebird3.fbk"], "a.fbd");
+    let made = farbird(folder, &["backup", "a.fbd", "b.fbk", "--format", "gbak", "--format", "json"]);
+    assert_eq!(made.status.code(), Some(1), "{}", text(&made.stderr));
+    let report: Value = serde_json::from_slice(&made.stdout).expect("a report");
+    assert_eq!((&report["rows"], &report["blobs"]), (&Value::from(11), &Value::from(4)), "{report}");
+    let left_out = objects(&report);
+    for object in ["view V_ONE", "procedure P_LIST", "trigger T_BI", "column CALC of table T_ALL"] {
+        assert!(left_out.iter().any(|it| it == object), "{object}: {left_out:?}");
+    }
+    let script = std::fs::read_to_string(folder.join("b.fbk.sql")).expect("the script");
+    for part in ["CREATE VIEW \"V_ONE\"", "CREATE TRIGGER \"T_BI\"", "CREATE OR ALTER PROCEDURE \"P_LIST\""] {
+        assert!(script.contains(part), "{part}: {script}");
+    }
+
+    let restored = farbird(folder, &["restore", "b.fbk", "b.fbd"]);
+    assert_eq!(restored.status.code(), Some(0), "{}{}", text(&restored.stdout), text(&restored.stderr));
+    let values = "select id, s, i, b, n1, n2, n3, f, d, dt, tm, ts, c, v, cu, oc, vn, bo, bl, bt, bw, nm, po, mo, mx \
+                  from t_all order by id";
+    assert_eq!(rows(folder, "b.fbd", values), rows(folder, "a.fbd", values));
+    for sql in ["select * from master order by k1", "select * from detail order by id"] {
+        assert_eq!(rows(folder, "b.fbd", sql), rows(folder, "a.fbd", sql));
+    }
+    assert_eq!(row(folder, "b.fbd", "select gen_id(g_one, 0) as g from rdb$database")["G"], 4711);
+    // With the script it is the whole database again.
+    let output = farbird(folder, &["sql", "b.fbd", "-i", "b.fbk.sql"]);
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(dump(folder, "b.fbd"), dump(folder, "a.fbd"));
+    // Nothing is overwritten, and the file is known for what it is.
+    let again = farbird(folder, &["backup", "a.fbd", "b.fbk", "--format", "gbak"]);
+    assert_eq!(again.status.code(), Some(2));
+    let again = farbird(folder, &["backup", "a.fbd", "b.fbk", "--format", "gbak", "--replace"]);
+    assert_eq!(again.status.code(), Some(1), "{}", text(&again.stderr));
+}

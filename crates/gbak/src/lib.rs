@@ -1,4 +1,4 @@
-//! The format of gbak's backup files, read: definitions as records of attributes, rows as values, BLOBs as segments.
+//! The format of gbak's backup files, read and written: definitions as records of attributes, rows as values, BLOBs as segments.
 //!
 //! | module | what it knows |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | `row` | rows: transportable (XDR) and native ones, run lengths |
 //! | `reader` | a whole backup, item by item |
 //! | `verify` | a whole backup read for what breaks its form |
+//! | `write` | a whole backup written of a database that answers queries |
 //!
 //! # Promises
 //! - Formats 6 to 11, thus Firebird 1 to 5. Whatever the bytes are: no panic, nothing allocated by an unchecked length,
@@ -26,6 +27,7 @@ mod record;
 mod row;
 mod verify;
 mod volumes;
+pub mod write;
 
 pub use fault::{Fault, Result};
 pub use reader::{ArrayHeader, BackupReader, BlobHeader, Header};

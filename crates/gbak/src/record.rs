@@ -241,6 +241,23 @@ fn text_of(bytes: Vec<u8>) -> String {
     })
 }
 
+/// What stands before an attribute's bytes: its number, and their length as that attribute has it. `None` if they are too
+/// long for it, or there is no such attribute.
+pub(crate) fn attribute_head(kind: RecordKind, number: u8, bytes: usize) -> Option<Vec<u8>> {
+    let mut head = vec![number];
+    match kind.framing(number)? {
+        Framing::OneByteLength => head.push(u8::try_from(bytes).ok()?),
+        Framing::TwoByteLength => head.extend_from_slice(&u16::try_from(bytes).ok()?.to_le_bytes()),
+        Framing::FourByteLength => {
+            head.push(4);
+            head.extend_from_slice(&i32::try_from(bytes).ok()?.to_le_bytes());
+        }
+        Framing::OneByte if bytes == 1 => {}
+        Framing::OneByte => return None,
+    }
+    Some(head)
+}
+
 /// Reads the next record.
 pub(crate) fn read(input: &mut Input<'_>) -> Result<Record> {
     let at = input.offset();

@@ -89,7 +89,7 @@ impl FieldKind {
     }
 
     /// Where it begins and how long it is in a native row: alignment and bytes.
-    fn native(self) -> (usize, usize) {
+    pub(crate) fn native(self) -> (usize, usize) {
         match self {
             FieldKind::Text { length, .. } | FieldKind::CString { length, .. } => (1, length.into()),
             FieldKind::Varying { length, .. } => (2, usize::from(length) + 2),

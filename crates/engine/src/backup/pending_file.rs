@@ -177,8 +177,20 @@ pub(crate) fn check_replaceable(target: &Path, kind: FileKind) -> Result<()> {
 /// As [`PendingFile::reserve`]; `isc_db_or_file_exists` if there is a file and `replace` was not asked for, or it is
 /// something else than a backup.
 pub fn pending_backup(target: &Path, replace: bool) -> Result<PendingFile> {
+    pending_of_kind(target, replace, FileKind::FarbirdBackup)
+}
+
+/// As [`pending_backup`], for a backup in the format of Firebird's gbak.
+///
+/// # Errors
+/// As [`pending_backup`].
+pub fn pending_gbak(target: &Path, replace: bool) -> Result<PendingFile> {
+    pending_of_kind(target, replace, FileKind::FirebirdBackup)
+}
+
+fn pending_of_kind(target: &Path, replace: bool, kind: FileKind) -> Result<PendingFile> {
     if replace {
-        check_replaceable(target, FileKind::FarbirdBackup)?;
+        check_replaceable(target, kind)?;
     } else {
         check_absent(target)?;
     }

@@ -9,16 +9,20 @@
 //! | `rows` | rows, straight into packed blocks |
 //! | `failure` | why a restore ends, and Firebird's status for it |
 //! | `finish` | owners, comments, privileges: what no statement says |
+//! | `file_database` | a database file as a backup for gbak reads it |
+//! | `script` | what such a backup leaves out, as SQL |
 //!
 //! # Promises
 //! - As with our own backups a database has its name only when it is whole ([`crate::backup`]).
 //! - Tables come first, then rows, then keys and indexes, then what is code. Foreign keys are looked at again, CHECKs are not.
 
 mod failure;
+mod file_database;
 mod finish;
 mod rows;
 mod runner;
 mod schema;
+mod script;
 mod statements;
 mod tables;
 mod types;
@@ -52,7 +56,10 @@ use runner::Runner;
 use schema::Schema;
 use statements::{Definition, Statements, is_ddl_trigger};
 
+pub use farbird_gbak::write;
 pub use farbird_gbak::{Contents, SPLIT_HEADER_BYTES, Volumes, is_gbak};
+pub use file_database::{CopyError, FileDatabase};
+pub use script::Remainder;
 
 /// What a database reports whose backup says nothing of it.
 const DEFAULT_PAGE_SIZE: u32 = 8192;

@@ -159,7 +159,7 @@ impl Runner {
 
 /// Ends a session for good once a flag is raised. The flag cannot be the session's own: that one is taken down after each
 /// statement.
-fn stop_with(interrupt: &Arc<Interrupt>, cancel: &Arc<CancelFlag>) {
+pub(super) fn stop_with(interrupt: &Arc<Interrupt>, cancel: &Arc<CancelFlag>) {
     let (interrupt, cancel) = (Arc::downgrade(interrupt), Arc::clone(cancel));
     std::thread::spawn(move || {
         while let Some(session) = interrupt.upgrade() {

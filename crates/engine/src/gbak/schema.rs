@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use farbird_gbak::attribute::{
-    check, collation, constraint, field, function, function_argument, generator, index, procedure,
+    check, collation, constraint, field, function, function_argument, generator, index, physical, procedure,
     procedure_parameter, reference, relation, trigger,
 };
+use farbird_gbak::write::Definitions;
 use farbird_gbak::{Record, RecordKind};
 use farbird_types::CharacterSet;
 
@@ -87,6 +88,19 @@ fn name_attribute(kind: RecordKind) -> Option<u8> {
 }
 
 impl Schema {
+    /// The definitions of a database that is about to be backed up.
+    pub(super) fn of(definitions: &Definitions) -> Schema {
+        let mut schema = Schema::default();
+        for (table, record) in definitions.records() {
+            if record.kind == RecordKind::PhysicalDatabase {
+                schema.dialect = if record.number(physical::SQL_DIALECT) == Some(1) { 1 } else { 3 };
+            } else {
+                schema.add(record.clone(), table.as_deref());
+            }
+        }
+        schema
+    }
+
     /// Takes a record of definitions. `relation` is the table whose data are being read.
     pub(super) fn add(&mut self, record: Record, data_of: Option<&str>) {
         match record.kind {

@@ -292,7 +292,7 @@ impl Statements<'_> {
             .collect()
     }
 
-    fn trigger(self, record: &Record) -> Definition {
+    pub(super) fn trigger(self, record: &Record) -> Definition {
         let name = record.name(trigger::NAME).unwrap_or_default();
         let kind = trigger_type(record);
         let active = match record.number(trigger::INACTIVE).unwrap_or_default() {

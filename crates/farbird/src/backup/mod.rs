@@ -1,8 +1,10 @@
 //! `farbird backup`: a copy of a database as of one moment, while others work in it.
 
+mod gbak;
 mod interrupt;
 mod outcome;
 mod remote;
+mod target;
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -11,24 +13,20 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use farbird_engine::backup::{
     BackupProgress, BackupStage, BackupSummary, back_up_file, pending_backup, verify,
 };
-use farbird_types::{Error, isc};
 use indicatif::ProgressBar;
 
 pub(crate) use interrupt::Interrupt;
 pub(crate) use outcome::{Format, Outcome};
 pub(crate) use remote::{ServerBackup, ServerRestore};
+use target::NOT_MADE;
+pub(crate) use target::{BUFFER_BYTES, PIPE, explain_existing};
 
 use crate::access::{Credentials, DatabaseAddress};
 use crate::progress;
-
-/// Bytes gathered before they are written to the backup.
-pub(crate) const BUFFER_BYTES: usize = 1 << 20;
-/// Stands for standard input or output.
-pub(crate) const PIPE: &str = "-";
 
 /// Copy a database as of one moment, while others work in it.
 ///
@@ -47,9 +45,21 @@ pub(crate) struct Arguments {
     replace: bool,
     #[command(flatten)]
     credentials: Credentials,
-    /// How the outcome is told.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// How the outcome is told, and with `gbak` (which may be said beside another one): the backup is one that Firebird's own
+    /// gbak restores.
+    #[arg(long, value_enum)]
+    format: Vec<Wanted>,
+}
+
+/// What `--format` may say.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Wanted {
+    /// The outcome is a sentence.
+    Text,
+    /// The outcome is a JSON object.
+    Json,
+    /// The backup is a file of Firebird's gbak.
+    Gbak,
 }
 
 const EXAMPLES: &str = "\
@@ -59,10 +69,23 @@ Examples:
   farbird backup db.example.com/3051:app.fbd app.fbb --user BOSS --password-file secret.txt
   farbird backup app.fbd - | ssh archive 'cat > app.fbb'
   farbird restore app.fbb copy.fbd                      makes a database of it again
+  farbird backup app.fbd app.fbk --format gbak          for Firebird: gbak -c app.fbk app.fdb, then isql -i app.fbk.sql app.fdb
 
-Exit codes: 0 the backup is made, 2 it is not, and nothing was changed.";
+Exit codes: 0 the backup is made, 1 it is made, but something is not in it, as listed (--format gbak), 2 it is not, and nothing
+was changed.";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let report = if arguments.format.contains(&Wanted::Json) { Format::Json } else { Format::Text };
+    if arguments.format.contains(&Wanted::Gbak) {
+        let request = gbak::Request {
+            source: &arguments.source,
+            target: &arguments.target,
+            replace: arguments.replace,
+            credentials: &arguments.credentials,
+            report,
+        };
+        return gbak::run(&request);
+    }
     let source = DatabaseAddress::parse(&arguments.source)?;
     let interrupt = Interrupt::watch()?;
     let started = Instant::now();
@@ -76,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let outcome = Outcome { seconds: started.elapsed().as_secs_f64(), ..outcome };
     let says = format!("backed up {} to {}", arguments.source, arguments.target.display());
-    outcome.tell(&says, arguments.format, to_stdout)?;
+    outcome.tell(&says, report, to_stdout)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -104,18 +127,6 @@ fn to_file(
     pending.publish()?;
     Ok(outcome)
 }
-
-/// Tells whoever meets a file of the target's name how to replace it.
-pub(crate) fn explain_existing(error: anyhow::Error) -> anyhow::Error {
-    let exists = error.downcast_ref::<Error>().is_some_and(|error| {
-        // Behind it stands why the file is not replaced, if it was to be.
-        error.has(isc::DB_OR_FILE_EXISTS) && !error.has(isc::RANDOM)
-    });
-    if exists { error.context("--replace takes the place of what is there") } else { error }
-}
-
-/// What became of it when it was interrupted.
-const NOT_MADE: &str = "no backup was made";
 
 /// Writes the backup, whole and flushed.
 fn write(

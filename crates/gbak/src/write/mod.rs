@@ -1,0 +1,75 @@
+//! A backup in gbak's format, written of any database that answers queries about its RDB$ tables.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | `output` | records, rows and BLOBs as bytes |
+//! | `row` | a row in XDR, and how it is packed |
+//! | `columns` | which column of the system tables each attribute is |
+//! | `definitions` | reading them, and leaving out what a restore could not run |
+//! | `copy` | the whole backup, in gbak's order |
+//!
+//! # Promises
+//! - What Firebird's gbak restores: format 10 (Firebird 3 and later) where that is enough, else 11 (Firebird 4 and later).
+//! - Firebird runs BLR, not sources. What has a source and no BLR is left out and named: [`LeftOut`].
+//! - Memory for the definitions, a row, and a segment of a BLOB.
+//!
+//! Source: what Firebird's gbak writes and reads (src/burp of Firebird 3.0 to 5.0).
+
+mod columns;
+mod copy;
+mod definitions;
+mod output;
+mod row;
+
+use farbird_types::{BlobId, Value};
+
+pub use copy::{TableContents, WriteFailure, Written, write_backup};
+pub use definitions::{Definitions, LeftOut};
+
+/// A BLOB that is about to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlobShape {
+    /// Stream rather than segmented.
+    pub stream: bool,
+    /// How many segments come.
+    pub segments: u64,
+    /// Bytes of the longest, at most 65,535.
+    pub longest: u16,
+}
+
+/// Takes a BLOB: its shape, then its segments, as many as were said.
+pub trait BlobSink<E> {
+    /// Before the first segment.
+    ///
+    /// # Errors
+    /// Those of what takes them.
+    fn begin(&mut self, shape: BlobShape) -> Result<(), E>;
+
+    /// A segment.
+    ///
+    /// # Errors
+    /// Those of what takes them.
+    fn segment(&mut self, bytes: &[u8]) -> Result<(), E>;
+}
+
+/// A database as a backup reads it: in one snapshot, texts in the character sets of their columns.
+pub trait Database {
+    /// Why something cannot be read; or written, by whom it is handed to.
+    type Error: From<std::io::Error>;
+
+    /// Hands over the rows of a query.
+    ///
+    /// # Errors
+    /// Those of the query, and of `row`.
+    fn query(
+        &self,
+        sql: &str,
+        row: &mut dyn FnMut(&[Value]) -> Result<(), Self::Error>,
+    ) -> Result<(), Self::Error>;
+
+    /// Hands over a BLOB of the row at hand, which has `bytes` bytes.
+    ///
+    /// # Errors
+    /// That it cannot be read; those of the sink.
+    fn blob(&self, id: BlobId, bytes: u64, sink: &mut dyn BlobSink<Self::Error>) -> Result<(), Self::Error>;
+}
