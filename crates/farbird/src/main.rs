@@ -12,6 +12,7 @@ mod external;
 mod farlink;
 mod import;
 mod lab;
+mod migrate;
 mod progress;
 mod restore;
 mod serve;
@@ -46,6 +47,7 @@ enum Command {
     Export(export::Arguments),
     Backup(backup::Arguments),
     Restore(restore::Arguments),
+    Migrate(migrate::Arguments),
     Check(check::Arguments),
     Shrink(shrink::Arguments),
     Bench(bench::Arguments),
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),
+        Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Shrink(arguments) => shrink::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

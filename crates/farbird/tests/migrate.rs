@@ -1,0 +1,103 @@
+//! `farbird migrate` as a user runs it: a server's database becomes a file, and both are compared.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const FARBIRD: &str = env!("CARGO_BIN_EXE_farbird");
+const PASSWORD: &str = "migrate-1";
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(FARBIRD);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.env("ISC_PASSWORD", PASSWORD).env_remove("ISC_USER");
+    command
+}
+
+fn farbird(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A running server, which ends with the test.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(folder: &Path) -> Server {
+        let mut process = command(folder, &["serve", "--listen", "127.0.0.1:0", "--data", "data"])
+            .env("FARBIRD_SYSDBA_PASSWORD", PASSWORD)
+            .env("FARBIRD_LOG", "error")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        let address = line.split(" listens on ").nth(1).and_then(|rest| rest.split(',').next());
+        Server { process, address: address.expect("an address").replace(':', "/") }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+    }
+}
+
+fn rows(folder: &Path, database: &str, sql: &str) -> Vec<String> {
+    let output = farbird(folder, &["sql", database, "--format", "json", "-c", sql]);
+    assert!(output.status.success(), "{sql}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_servers_database_comes_over_and_is_compared() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    fs::create_dir(folder.join("data")).expect("folder");
+    let backup: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gbak/tests/data/firebird4.fbk");
+    let made = farbird(folder, &["restore", &backup.display().to_string(), "data/app.fbd"]);
+    assert_eq!(made.status.code(), Some(1), "{}", text(&made.stderr));
+    let server = Server::start(folder);
+    let source = format!("{}:app.fbd", server.address);
+
+    let moved = farbird(folder, &["migrate", &source, "copy.fbd", "--format", "json"]);
+    assert_eq!(moved.status.code(), Some(0), "{}{}", text(&moved.stdout), text(&moved.stderr));
+    let report: Value = serde_json::from_slice(&moved.stdout).expect("a report");
+    assert_eq!(report["differences"].as_array().map(Vec::len), Some(0), "{report}");
+    for sql in [
+        "select it.*, char_length(bin) as l from t_new it order by id",
+        "select * from t_all order by id",
+        "select * from v_one order by 1, 2, 3",
+        "select * from p_list",
+        "select gen_id(g_one, 0) as g from rdb$database",
+        "select trim(rdb$trigger_name) as n, rdb$trigger_inactive as i from rdb$triggers where rdb$system_flag = 0 order by 1",
+        "select trim(rdb$constraint_name) as n, rdb$constraint_type as t from rdb$relation_constraints order by 1",
+        "select trim(rdb$index_name) as n, rdb$index_inactive as i from rdb$indices where rdb$system_flag = 0 order by 1",
+        "select trim(rdb$user) as u, rdb$privilege as p, trim(rdb$relation_name) as r, rdb$grant_option as o \
+         from rdb$user_privileges where rdb$relation_name not starting with 'RDB$' order by 1, 2, 3, 4",
+    ] {
+        assert_eq!(rows(folder, "copy.fbd", sql), rows(folder, &source, sql), "{sql}");
+    }
+
+    // What is there stays, unless it is to be replaced.
+    let again = farbird(folder, &["migrate", &source, "copy.fbd"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("--replace"), "{}", text(&again.stderr));
+    let again = farbird(folder, &["migrate", &source, "copy.fbd", "--replace"]);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    // Nothing is left of one that fails.
+    let none = farbird(folder, &["migrate", &format!("{}:none.fbd", server.address), "new.fbd"]);
+    assert_eq!(none.status.code(), Some(2));
+    let file = farbird(folder, &["migrate", "copy.fbd", "new.fbd"]);
+    assert!(text(&file.stderr).contains("is a file"), "{}", text(&file.stderr));
+    assert!(!folder.join("new.fbd").exists() && !folder.join("new.fbd.incomplete").exists());
+}
