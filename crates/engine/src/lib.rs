@@ -29,6 +29,7 @@ mod above;
 pub mod api;
 pub mod attachment;
 pub mod backup;
+mod build_room;
 pub mod check;
 mod ddl;
 pub mod engine;

@@ -38,7 +38,7 @@ pub(crate) struct EntrySpan {
 }
 
 impl IndexDefinition {
-    fn key_part(&self, position: usize) -> Option<key::KeyPart> {
+    pub(crate) fn key_part(&self, position: usize) -> Option<key::KeyPart> {
         self.parts.get(position).map(|part| self.encoding(part))
     }
 
@@ -92,7 +92,8 @@ impl IndexDefinition {
         Ok(Some(all_null))
     }
 
-    fn check_length(&self, size: usize) -> Result<()> {
+    /// Fails for a key that is too long.
+    pub(crate) fn check_length(&self, size: usize) -> Result<()> {
         match size <= StoreError::KEY_BYTES_MAX {
             true => Ok(()),
             false => Err(StoreError::KeyTooLong { index: self.id, size }),

@@ -9,7 +9,7 @@
 //! - Bytes read from the file are checked; damage gives [`StoreError::Corrupt`], never wrong rows and never a panic.
 //!
 //! # Place
-//! Synchronous; starts at most one background thread (the sweep). Knows rows as values by slot and relations by number:
+//! Synchronous; starts at most one background thread (the sweep), and threads that end with the building of an index. Knows rows as values by slot and relations by number:
 //! names, SQL and privileges are the engine's. Uses `types` and `record`. Byte layouts: docs/store.md.
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ pub mod backup;
 mod blob;
 mod block;
 mod block_cache;
+mod build_room;
 mod cancel;
 mod changes;
 pub mod check;
@@ -50,6 +51,7 @@ mod row_numbers;
 mod scan;
 mod sequence;
 mod shrink;
+mod sorted_runs;
 mod spilled;
 mod statistics;
 mod store;
@@ -64,6 +66,7 @@ mod writers;
 
 pub(crate) use blob::BlobKey;
 pub use blob::{BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
+pub use build_room::{AmpleRoom, BuildFile, BuildMemory, BuildRoom, HelpingPlace};
 pub use cancel::CancelFlag;
 pub use column_batch::ColumnBatch;
 pub use commit_listener::CommitListener;

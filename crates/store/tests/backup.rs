@@ -13,9 +13,9 @@ use farbird_store::backup::{
     write_backup,
 };
 use farbird_store::{
-    BlobOptions, CancelFlag, CommitNumber, FileKind, KeyRange, Projection, RelationLayout, RelationScan,
-    RowBatch, ScanDirection, SegmentRead, SequenceId, Store, StoreError, StoreOptions, Transaction,
-    TransactionOptions, Wait,
+    AmpleRoom, BlobOptions, CancelFlag, CommitNumber, FileKind, KeyRange, Projection, RelationLayout,
+    RelationScan, RowBatch, ScanDirection, SegmentRead, SequenceId, Store, StoreError, StoreOptions,
+    Transaction, TransactionOptions, Wait,
 };
 use farbird_types::character_set::CharacterSet;
 use farbird_types::{BlobId, Value};
@@ -59,7 +59,7 @@ fn restore_into(
 ) -> Result<BackupSummary, BackupError> {
     let reader = BackupReader::open(input)?;
     let catalog = reader.catalog().to_vec();
-    reader.restore(store, &catalog, &[relation(layout)], &CancelFlag::new(), &mut |_| {})
+    reader.restore(store, &catalog, &[relation(layout)], &AmpleRoom, &CancelFlag::new(), &mut |_| {})
 }
 
 fn restore(layout: &Arc<RelationLayout>, bytes: &[u8]) -> Store {
@@ -223,7 +223,7 @@ fn an_empty_database_and_a_relation_of_no_rows_come_back() {
     let nothing = BackupContents::default();
     write_backup(&begin(&memory_store(), SNAPSHOT), &nothing, &mut bytes, &mut |_| {}).expect("backup");
     let reader = BackupReader::open(&bytes[..]).expect("open");
-    reader.restore(&memory_store(), &[], &[], &CancelFlag::new(), &mut |_| {}).expect("restore");
+    reader.restore(&memory_store(), &[], &[], &AmpleRoom, &CancelFlag::new(), &mut |_| {}).expect("restore");
 }
 
 /// A place to write to where something happens between the writes.
@@ -393,11 +393,18 @@ fn progress_is_told_and_a_raised_flag_ends_both_ways() {
     for stage in [BackupStage::Rows, BackupStage::Indexes] {
         let cancel = CancelFlag::new();
         let reader = BackupReader::open(&bytes[..]).expect("open");
-        let failed = reader.restore(&memory_store(), &[], &[relation(&layout)], &cancel, &mut |progress| {
-            if progress.stage == stage {
-                cancel.cancel();
-            }
-        });
+        let failed = reader.restore(
+            &memory_store(),
+            &[],
+            &[relation(&layout)],
+            &AmpleRoom,
+            &cancel,
+            &mut |progress| {
+                if progress.stage == stage {
+                    cancel.cancel();
+                }
+            },
+        );
         assert!(matches!(failed, Err(BackupError::Database(StoreError::Cancelled))), "{failed:?}");
     }
 }

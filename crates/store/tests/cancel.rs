@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use farbird_store::{
-    BlobOptions, CancelFlag, ColumnBatch, IndexScan, KeyRange, Projection, RelationScan, Result, RowBatch,
-    ScanDirection, StoreError, Transaction,
+    AmpleRoom, BlobOptions, CancelFlag, ColumnBatch, IndexScan, KeyRange, Projection, RelationScan, Result,
+    RowBatch, ScanDirection, StoreError, Transaction,
 };
 use farbird_types::Value;
 
@@ -54,7 +54,7 @@ const LOOPS: &[Loop] = &[
     ("looking for a key", |transaction, _| {
         transaction.key_exists(&layout(), NAME, &[Value::text("alpha")], None).map(|_| ())
     }),
-    ("building an index", |transaction, _| transaction.build_index(&layout(), NAME)),
+    ("building an index", |transaction, _| transaction.build_index(&layout(), NAME, &AmpleRoom)),
     ("dropping a relation", |transaction, _| transaction.drop_relation(&layout())),
     ("reading a BLOB", |transaction, blob| {
         transaction.open_blob(blob)?.read_all(transaction, 1000).map(|_| ())

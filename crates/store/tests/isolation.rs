@@ -5,7 +5,9 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use farbird_store::{Access, Isolation, KeyRange, LockLevel, ScanDirection, StoreError, TransactionOptions};
+use farbird_store::{
+    Access, AmpleRoom, Isolation, KeyRange, LockLevel, ScanDirection, StoreError, TransactionOptions,
+};
 
 fn store_with(names: &[&str]) -> (farbird_store::Store, Arc<farbird_store::RelationLayout>) {
     let store = memory_store();
@@ -253,7 +255,7 @@ fn rows_in_a_layout_that_others_have_changed_are_refused() {
     let writer = begin(&store, SNAPSHOT);
     let definer = begin(&store, SNAPSHOT);
     for index in [NAME, NAME_DESCENDING] {
-        definer.build_index(&after, index).expect("an index");
+        definer.build_index(&after, index, &AmpleRoom).expect("an index");
     }
     // Its own rows are in its own layout.
     definer.note_own_layout(after.id).expect("noted");

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use common::*;
 use farbird_store::{
-    CancelFlag, IndexId, KeyBound, KeyRange, KeySource, ScanDirection, StoreError, TransactionOptions, Wait,
+    AmpleRoom, CancelFlag, IndexId, KeyBound, KeyRange, KeySource, ScanDirection, StoreError,
+    TransactionOptions, Wait,
 };
 use farbird_types::{Text, Value};
 
@@ -369,7 +370,7 @@ fn indexes_on_expressions_and_partial_ones_can_be_built_later() {
     let builder = begin(&store, SNAPSHOT);
     insert(&builder, &plain, 6, "uncommitted");
     for index in [IndexId(8), IndexId(9)] {
-        builder.build_index(&layout, index).expect("build");
+        builder.build_index(&layout, index, &AmpleRoom).expect("build");
     }
     builder.commit().expect("commit");
     let reader = begin(&store, SNAPSHOT);
@@ -394,7 +395,7 @@ fn building_a_unique_index_over_duplicates_fails_and_leaves_nothing() {
     writer.commit().expect("commit");
     let layout = layout_with(vec![column_index(IndexId(8), 1, true, false)]);
     let builder = begin(&store, SNAPSHOT);
-    let refused = builder.build_index(&layout, IndexId(8)).expect_err("duplicates");
+    let refused = builder.build_index(&layout, IndexId(8), &AmpleRoom).expect_err("duplicates");
     assert!(matches!(refused, StoreError::UniqueViolation { values, .. } if values == [Value::text("a")]));
     assert_eq!(by_index(&builder, &layout, IndexId(8), KeyRange::all(), Ascending), []);
 }

@@ -23,6 +23,7 @@ use farbird_types::{Error, Result, isc};
 
 use crate::attachment::Attachment;
 use crate::budget::{Account, Limits};
+use crate::build_room::StatementRoom;
 use crate::catalog::layout::codec;
 use crate::catalog::privileges::Actor;
 use crate::clock;
@@ -124,7 +125,8 @@ impl Engine {
         let store_options = StoreOptions { background_sweep: false, ..self.store_options().clone() };
         let store = Store::create(pending.path(), store_options)
             .map_err(|error| store_error(pending.path(), error))?;
-        let filled = fill(reader, &store, options, cancel, observer).map_err(|error| match error {
+        let room = StatementRoom::new(&self.budget().statement(), self.budget().parallel_workers());
+        let filled = fill(reader, &store, options, &room, cancel, observer).map_err(|error| match error {
             FillError::Backup(error) => status(error, target, name),
             FillError::Catalog(error) => error,
         });
@@ -150,6 +152,7 @@ fn fill(
     reader: BackupReader<impl Read>,
     store: &Store,
     options: &RestoreOptions,
+    room: &StatementRoom,
     cancel: &Arc<CancelFlag>,
     observer: &mut ProgressObserver<'_>,
 ) -> std::result::Result<BackupSummary, FillError> {
@@ -157,7 +160,7 @@ fn fill(
     let entries = catalog::entries(&restored).map_err(FillError::Catalog)?;
     let relations = catalog::relations(&restored);
     store.set_codec(restored.database.codec.as_deref().and_then(codec));
-    reader.restore(store, &entries, &relations, cancel, observer).map_err(FillError::Backup)
+    reader.restore(store, &entries, &relations, room, cancel, observer).map_err(FillError::Backup)
 }
 
 /// Reads a whole backup and checks all that can be checked without restoring it.

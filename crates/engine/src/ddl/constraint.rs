@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use farbird_record::ColumnVector;
 use farbird_sql::ast::{
     Check, ColumnConstraint, ColumnConstraintKind, ConstraintIndex, Name, References, TableConstraint,
     TableConstraintKind,
 };
-use farbird_store::{Projection, RelationScan, RowBatch};
+use farbird_store::{ColumnBatch, Projection, RelationScan};
 use farbird_types::{Result, SqlType};
 
 use crate::bind;
@@ -15,6 +16,9 @@ use crate::ddl::constraint_parts::{constraint_name, index_name, push, remove_ind
 use crate::ddl::editor::Editor;
 use crate::ddl::table_edit::TableEdit;
 use crate::ddl::{error, index, reference};
+
+/// Rows looked at between two checks for a cancel.
+const ROWS_PER_STRETCH: usize = 8_192;
 
 /// A constraint as it was written, on a column or on a table.
 pub(super) struct NewConstraint<'a> {
@@ -189,15 +193,18 @@ pub(super) fn check_no_nulls(editor: &Editor<'_, '_>, relation: &Relation, colum
     let slots: Vec<u16> = checked.iter().map(|column| column.field_id).collect();
     let transaction = &editor.context.transaction.store;
     let mut scan = RelationScan::new(layout(relation), transaction.view()?, Projection::of(slots));
-    let mut batch = RowBatch::new();
-    while scan.next_batch(transaction, index::ROWS_PER_BATCH, &mut batch)? {
+    let mut batch = ColumnBatch::new();
+    while scan.next_columns(transaction, ROWS_PER_STRETCH, &mut batch)? {
         editor.context.check_interrupt()?;
-        for row in 0..batch.len() {
-            for (place, column) in checked.iter().enumerate() {
-                if batch.value(row, place).is_null() {
-                    return Err(error::cannot_make_not_null(&column.name, &relation.name));
-                }
-            }
+        batch.load(0..checked.len())?;
+        let first_null = |place: usize| {
+            let nulls = batch.column(place).map(ColumnVector::nulls).filter(|nulls| nulls.count() > 0)?;
+            (0..nulls.len()).find(|row| nulls.is_null(*row))
+        };
+        let columns = checked.iter().enumerate();
+        let found = columns.filter_map(|(place, column)| Some((first_null(place)?, column)));
+        if let Some((_, column)) = found.min_by_key(|(row, _)| *row) {
+            return Err(error::cannot_make_not_null(&column.name, &relation.name));
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use farbird_store::{IndexId as StoreIndex, LockLevel, RelationId as StoreRelatio
 use farbird_types::{Result, SqlType, Value};
 
 use crate::bind::{self, Environment, NoVariables};
+use crate::build_room::StatementRoom;
 use crate::catalog::{Catalog, CatalogObject, Counters, Index, ObjectKind, Relation, layout};
 use crate::ddl::error;
 use crate::expression::ExecutionContext;
@@ -122,7 +123,8 @@ impl<'e, 'a> Editor<'e, 'a> {
     pub(super) fn build_index(&self, relation: &Relation, index: &Index) -> Result<()> {
         let definition = layout(relation);
         let store = &self.context.transaction.store;
-        store.build_index(&definition, StoreIndex(index.id.0)).map_err(|error| match error {
+        let room = StatementRoom::new(&self.context.budget, self.context.session.parallel_workers());
+        store.build_index(&definition, StoreIndex(index.id.0), &room).map_err(|error| match error {
             StoreError::UniqueViolation { values, .. } => duplicate_key(relation, index, &values),
             StoreError::KeyTooLong { .. } => error::index_key_too_big(&index.name),
             other => other.into(),

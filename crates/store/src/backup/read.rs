@@ -14,8 +14,8 @@ use super::item::Item;
 use super::write::PACKED_ROWS_MAX;
 use super::{BackupProgress, BackupRelation, BackupStage, BackupSummary, ProgressObserver, ROWS_PER_STEP};
 use crate::{
-    BlobWriter, CancelFlag, CodecId, RelationId, RelationLayout, SequenceId, Store, StoreError, Transaction,
-    TransactionOptions,
+    BlobWriter, BuildRoom, CancelFlag, CodecId, RelationId, RelationLayout, SequenceId, Store, StoreError,
+    Transaction, TransactionOptions,
 };
 
 /// Restored rows are committed when they have come to so many bytes: less than a transaction keeps in memory.
@@ -78,7 +78,7 @@ impl<R: Read> BackupReader<R> {
     }
 
     /// Fills an empty database: `catalog` (which need not be the backup's own), sequences, rows, BLOBs, and the indexes
-    /// of `relations` that are active. Those of the backup that `relations` does not have are an error.
+    /// of `relations` that are active, for whose building there is `room`. Those of the backup that `relations` does not have are an error.
     ///
     /// # Durability
     /// Written in many transactions, the last of them durable when it returns; after an error the database is half full,
@@ -92,6 +92,7 @@ impl<R: Read> BackupReader<R> {
         store: &Store,
         catalog: &[(Vec<u8>, Vec<u8>)],
         relations: &[BackupRelation],
+        room: &dyn BuildRoom,
         cancel: &Arc<CancelFlag>,
         observer: &mut ProgressObserver<'_>,
     ) -> BackupResult<BackupSummary> {
@@ -107,6 +108,7 @@ impl<R: Read> BackupReader<R> {
         let mut restore = Restore {
             store,
             relations: relations.iter().map(|relation| (relation.layout.id, relation)).collect(),
+            room,
             cancel,
             observer,
             summary: BackupSummary { commit: self.commit, ..BackupSummary::default() },
@@ -280,6 +282,8 @@ impl<R: Read> Items<R> {
 struct Restore<'a, 'o> {
     store: &'a Store,
     relations: HashMap<RelationId, &'a BackupRelation>,
+    /// For building indexes.
+    room: &'a dyn BuildRoom,
     cancel: &'a Arc<CancelFlag>,
     observer: &'a mut ProgressObserver<'o>,
     summary: BackupSummary,
@@ -457,7 +461,7 @@ impl<'a> Restore<'a, '_> {
             let name = relation.index_names.get(position).cloned().unwrap_or_default();
             self.report(BackupStage::Indexes, &name, bytes);
             let transaction = self.begin()?;
-            transaction.build_index(&relation.layout, index.id).map_err(|error| match error {
+            transaction.build_index(&relation.layout, index.id, self.room).map_err(|error| match error {
                 StoreError::Cancelled | StoreError::Full | StoreError::Io(_) | StoreError::Poisoned => {
                     error.into()
                 }

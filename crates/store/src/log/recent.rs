@@ -77,6 +77,7 @@ impl RecentBatches {
     /// pages change (`block_cache.rs`).
     pub(super) fn takes(&self, batch: &WriteBatch) -> bool {
         batch.cleared().is_empty()
+            && batch.appended().is_empty()
             && batch.bytes() <= BATCH_BYTES_MAX
             && !batch.changes().any(|(space, _)| matches!(space, Space::Blocks(_)))
     }

@@ -91,9 +91,9 @@ impl RecordNumber {
     }
 }
 
-/// The record of a batch, padded; `None` if it would be too large. `before` records are written with it.
+/// The record of a batch, padded; `None` if it would be too large, or has entries that are appended. `before` records are written with it.
 pub(super) fn encode(number: RecordNumber, before: u32, batch: &WriteBatch) -> Option<Vec<u8>> {
-    if batch.bytes() > RECORD_BYTES_MAX {
+    if batch.bytes() > RECORD_BYTES_MAX || !batch.appended().is_empty() {
         return None;
     }
     let mut out = Vec::with_capacity((HEADER_BYTES + batch.bytes() + 64).next_multiple_of(ALIGNMENT_BYTES));

@@ -30,8 +30,8 @@ use super::leaves::{self, LeafScan, Limits, RecentLeaf};
 use super::overlay::Overlay;
 use super::pages::{Candidates, CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
-    Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, Space, Substrate,
-    SubstrateState, WriteBatch, is_empty_span,
+    Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, SortedBatch, Space,
+    Substrate, SubstrateState, WriteBatch, is_empty_span,
 };
 use crate::identifiers::IdMap;
 use crate::{Result, StoreError};
@@ -399,7 +399,7 @@ fn redb_durability(durability: Durability) -> redb::Durability {
 }
 
 fn apply(transaction: &WriteTransaction, batch: WriteBatch, limits: Limits) -> Result<()> {
-    let (cleared, spaces) = batch.into_sorted();
+    let SortedBatch { cleared, spaces, appended } = batch.into_sorted();
     for space in cleared {
         let name = table_name(space);
         transaction.delete_table(TableDefinition::<&[u8], &[u8]>::new(&name)).map_err(failed)?;
@@ -418,6 +418,11 @@ fn apply(transaction: &WriteTransaction, batch: WriteBatch, limits: Limits) -> R
                 None => table.remove(key.as_slice()).map_err(failed)?,
             };
         }
+    }
+    for (index, entries) in appended {
+        let name = table_name(Space::Index(index));
+        let table = transaction.open_table(TableDefinition::<&[u8], &[u8]>::new(&name)).map_err(failed)?;
+        leaves::append(&mut RedbLeafTable(table), &entries, limits)?;
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{
-    Direction, Durability, Entries, KeyBounds, KeySpan, Slice, Space, Substrate, SubstrateState, WriteBatch,
-    is_empty_span,
+    Direction, Durability, Entries, KeyBounds, KeySpan, Slice, SortedBatch, Space, Substrate, SubstrateState,
+    WriteBatch, is_empty_span,
 };
 use crate::Result;
 
@@ -46,7 +46,7 @@ impl Substrate for MemorySubstrate {
     }
 
     fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
-        let (cleared, spaces) = batch.into_sorted();
+        let SortedBatch { cleared, spaces, appended } = batch.into_sorted();
         let mut states = self.states.lock();
         for space in cleared {
             states.latest.remove(&space);
@@ -59,6 +59,10 @@ impl Substrate for MemorySubstrate {
                     None => map.remove(&key),
                 };
             }
+        }
+        for (index, entries) in appended {
+            let map = Arc::make_mut(states.latest.entry(Space::Index(index)).or_default());
+            map.extend(entries.iter().map(|entry| (entry.to_vec(), [].into())));
         }
         if durability != Durability::Relaxed {
             states.durable = states.latest.clone();

@@ -10,6 +10,7 @@ mod leaves;
 mod memory;
 mod overlay;
 mod pages;
+mod sorted_entries;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -25,6 +26,7 @@ pub use leaves::try_leaf;
 pub use memory::MemorySubstrate;
 pub(crate) use overlay::Overlay;
 pub(crate) use pages::{MAGIC, damaged_pages};
+pub use sorted_entries::SortedEntries;
 
 /// A keyspace of its own within the substrate, so that appends to one stay appends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -253,6 +255,7 @@ impl fmt::Debug for Slice {
 pub struct WriteBatch {
     cleared: Vec<Space>,
     changes: HashMap<Space, Vec<KeyChange>>,
+    appended: Vec<(IndexId, SortedEntries)>,
     bytes: usize,
 }
 
@@ -295,9 +298,16 @@ impl WriteBatch {
         self.cleared.push(space);
     }
 
+    /// Adds entries to an index behind all that it has, after the batch's other changes. Such a batch is not logged: it is for more
+    /// entries than a few.
+    pub fn append_entries(&mut self, index: IndexId, entries: SortedEntries) {
+        self.bytes += entries.bytes();
+        self.appended.push((index, entries));
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.cleared.is_empty() && self.changes.is_empty()
+        self.cleared.is_empty() && self.changes.is_empty() && self.appended.is_empty()
     }
 
     /// Size of all keys and values.
@@ -308,6 +318,7 @@ impl WriteBatch {
     /// Adds another batch's changes after this one's.
     pub fn append(&mut self, other: WriteBatch) {
         self.cleared.extend(other.cleared);
+        self.appended.extend(other.appended);
         self.bytes += other.bytes;
         for (space, changes) in other.changes {
             self.changes.entry(space).or_default().extend(changes);
@@ -329,15 +340,27 @@ impl WriteBatch {
         self.changes.into_iter()
     }
 
-    /// The changes by space, each in key order, the latest of a key last.
-    fn into_sorted(self) -> (Vec<Space>, Vec<(Space, Vec<KeyChange>)>) {
+    /// The indexes that get entries behind all others, and these.
+    pub(crate) fn appended(&self) -> &[(IndexId, SortedEntries)] {
+        &self.appended
+    }
+
+    /// What is cleared; the changes by space, each in key order, the latest of a key last; what is appended.
+    fn into_sorted(self) -> SortedBatch {
         let mut spaces: Vec<_> = self.changes.into_iter().collect();
         spaces.sort_by_key(|(space, _)| *space);
         for (_, changes) in &mut spaces {
             changes.sort_by(|a, b| a.0.cmp(&b.0));
         }
-        (self.cleared, spaces)
+        SortedBatch { cleared: self.cleared, spaces, appended: self.appended }
     }
+}
+
+/// A batch as it is written: first what is cleared, then changes, then what is appended.
+struct SortedBatch {
+    cleared: Vec<Space>,
+    spaces: Vec<(Space, Vec<KeyChange>)>,
+    appended: Vec<(IndexId, SortedEntries)>,
 }
 
 #[cfg(test)]

@@ -106,6 +106,7 @@ impl Watched {
         let relation = self.relation;
         let is_mine = |space: &Space| matches!(space, Space::Versions(id) | Space::Changes(id) | Space::Blocks(id) if *id == relation);
         self.is_lost |= batch.cleared().iter().any(is_mine);
+        self.is_lost |= batch.appended().iter().any(|(index, _)| self.entries.contains_key(index));
         for (space, changes) in batch.changes() {
             match space {
                 Space::Blocks(id) if id == relation => {

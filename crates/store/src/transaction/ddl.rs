@@ -1,17 +1,14 @@
-//! What DDL needs of the store: filling new indexes, dropping indexes and relations.
+//! What DDL needs of the store: what a commit makes of new and dropped indexes and relations.
 
 use std::sync::Arc;
 
-use farbird_types::{BlobId, Value};
+use farbird_types::BlobId;
 
 use super::Transaction;
 use crate::keyspace::{self, meta};
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Durability, Space, WriteBatch};
-use crate::{
-    CommitNumber, IndexDefinition, IndexId, LockLevel, Projection, ReadView, RelationId, RelationLayout,
-    RelationScan, Result, RowBatch, RowId, StoreError,
-};
+use crate::{CommitNumber, IndexId, LockLevel, RelationId, RelationLayout, Result, StoreError};
 
 /// Part of a transaction's DDL that the store has a share in.
 #[derive(Debug, Clone)]
@@ -53,99 +50,7 @@ impl DdlChange {
     }
 }
 
-/// Rows read at a time while an index is filled.
-const ROWS_PER_BATCH: usize = 1_000;
-/// Entries are sorted and written in portions of this size, in bytes.
-const ENTRY_BYTES_PER_WRITE: usize = 16 << 20;
-
 impl Transaction {
-    /// Fills a new index of the layout from the rows that exist. Locks the relation against writers.
-    ///
-    /// # Errors
-    /// `UniqueViolation`: the index is empty again then.
-    pub fn build_index(&self, layout: &Arc<RelationLayout>, index: IndexId) -> Result<()> {
-        self.check_writable()?;
-        self.lock_relation(layout.id, LockLevel::ProtectedWrite)?;
-        let index = layout
-            .index(index)
-            .ok_or(StoreError::BadLayout { relation: layout.id, what: "index of this number" })?;
-        let inner = &self.store.inner;
-        let view = {
-            let mut core = self.core()?;
-            // Rows newer than the snapshot belong into the index too: later transactions will look for them.
-            let view = self.latest_view(&mut core);
-            core.ddl.push((view.change() + 1, DdlChange::BuiltIndex(index.id)));
-            view
-        };
-        let mut batch = WriteBatch::new();
-        batch.clear(Space::Index(index.id));
-        batch.put(Space::Meta, meta::pending_index(index.id), Vec::new());
-        inner.write(batch, Durability::Relaxed)?;
-        let filled = self.fill_index(layout, index, view).and_then(|()| self.check_unique(layout, index));
-        if filled.is_err() {
-            self.core()?
-                .ddl
-                .retain(|(_, change)| !matches!(change, DdlChange::BuiltIndex(id) if *id == index.id));
-            DdlChange::BuiltIndex(index.id).abandon(inner)?;
-        }
-        filled
-    }
-
-    fn fill_index(
-        &self,
-        layout: &Arc<RelationLayout>,
-        index: &IndexDefinition,
-        view: ReadView,
-    ) -> Result<()> {
-        let mut scan = RelationScan::new(Arc::clone(layout), view, Projection::all());
-        let mut rows = RowBatch::new();
-        let mut batch = WriteBatch::new();
-        while scan.next_batch(self, ROWS_PER_BATCH, &mut rows)? {
-            for position in 0..rows.len() {
-                self.cancel.check()?;
-                let row_id = rows.row_id(position);
-                if let Some(key) = index.key(&rows.take_row(position))? {
-                    batch.put(Space::Index(index.id), key.entry(row_id), Vec::new());
-                }
-            }
-            if batch.bytes() > ENTRY_BYTES_PER_WRITE {
-                self.store.inner.write(std::mem::take(&mut batch), Durability::Relaxed)?;
-            }
-        }
-        self.store.inner.write(batch, Durability::Relaxed)
-    }
-
-    /// Looks for neighbours with the same key in an index just filled.
-    fn check_unique(&self, layout: &RelationLayout, index: &IndexDefinition) -> Result<()> {
-        if !index.unique {
-            return Ok(());
-        }
-        let all_null = index.encode(&vec![Value::Null; index.parts.len()])?.bytes;
-        let snapshot = self.store.inner.snapshot();
-        let mut previous: Vec<u8> = Vec::new();
-        for entry in snapshot.scan(Space::Index(index.id), ALL_KEYS, Direction::Forward)? {
-            self.cancel.check()?;
-            let (entry, _) = entry?;
-            let (key, row) =
-                keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
-            if key == previous && key != all_null {
-                return Err(StoreError::UniqueViolation {
-                    index: index.id,
-                    values: self.key_of(layout, index, row)?,
-                });
-            }
-            previous.clear();
-            previous.extend_from_slice(key);
-        }
-        Ok(())
-    }
-
-    fn key_of(&self, layout: &RelationLayout, index: &IndexDefinition, row: RowId) -> Result<Vec<Value>> {
-        let view = self.latest_view(&mut *self.core()?);
-        let row = self.read_row(layout, &view, row, &Projection::all())?.unwrap_or_default();
-        Ok(index.key_values(&row)?.unwrap_or_default())
-    }
-
     /// Drops an index with the commit; its space comes back when nobody can be reading it any more.
     pub fn drop_index(&self, index: IndexId) -> Result<()> {
         self.check_writable()?;

@@ -1,8 +1,10 @@
 //! Transactions: beginning, views, savepoints, locks, commit and rollback. Reading, writing, index upkeep and DDL are in the
 //! submodules.
 
+mod build_index;
 mod catalog;
 mod check;
+mod column_keys;
 mod commit;
 mod ddl;
 mod insert_many;

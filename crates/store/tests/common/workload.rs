@@ -7,8 +7,8 @@ use farbird_record::RecordFormat;
 use farbird_sim::{Random, SimulatedDisk};
 use farbird_store::log::LoggedSubstrate;
 use farbird_store::{
-    BlobOptions, CancelFlag, CodecId, IndexId, Projection, RelationId, RelationLayout, RelationScan, Result,
-    RowBatch, RowId, SequenceId, Store, StoreOptions, Transaction,
+    AmpleRoom, BlobOptions, CancelFlag, CodecId, IndexId, Projection, RelationId, RelationLayout,
+    RelationScan, Result, RowBatch, RowId, SequenceId, Store, StoreOptions, Transaction,
 };
 use farbird_types::character_set::CharacterSet;
 use farbird_types::{BlobId, SqlType, Value};
@@ -456,7 +456,7 @@ impl<'a> Worker<'a> {
                     model.schema.index = Some(self.next_object);
                     let index = IndexId(100 + u32::from(self.next_object));
                     transaction.note_own_layout(RelationId(128))?;
-                    transaction.build_index(&model.schema.table(), index)?;
+                    transaction.build_index(&model.schema.table(), index, &AmpleRoom)?;
                 }
             },
             _ => match (old.other, old.other_table()) {

@@ -11,11 +11,11 @@ use crate::substrate::KeyChange;
 use crate::{Result, StoreError};
 
 /// A group's entries behind its first take no more bytes.
-const BODY_BYTES_MAX: usize = 512;
+pub(super) const BODY_BYTES_MAX: usize = 512;
 /// A changed group of less than this part of the most entries goes together with the next one.
 const SMALL_GROUP_PARTS: usize = 4;
 /// New leaves are filled up to so many of sixteen parts: the next entries that come between need not split them.
-const FILLED_PARTS: usize = 15;
+pub(super) const FILLED_PARTS: usize = 15;
 
 /// A leaf's key and value.
 pub(in crate::substrate) type NewLeaf = (Vec<u8>, Vec<u8>);

@@ -37,6 +37,7 @@
 mod change;
 mod coding;
 mod map;
+mod pack;
 mod read;
 mod recent;
 mod table;
@@ -53,6 +54,7 @@ use coding::{take_bytes, take_length};
 
 pub(super) use change::NewLeaf;
 pub use map::try_leaf;
+pub(super) use pack::append;
 pub(super) use read::{LeafScan, LeafSource, SharedLeaf, bounds, contains};
 pub(super) use recent::RecentLeaf;
 pub(super) use table::{LeafTable, apply};

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::coding::{append_entry, take_entry};
 use super::map::{LeafMap, scan};
 use super::*;
-use crate::substrate::{Direction, KeyChange, KeySpan, is_empty_span};
+use crate::substrate::{Direction, KeyChange, KeySpan, SortedEntries, is_empty_span};
 
 /// Small enough for splits and joins with every change.
 const SMALL: Limits = Limits { leaf_bytes: 120, group_entries: 3 };
@@ -23,6 +23,12 @@ fn entry() -> impl Strategy<Value = Vec<u8>> {
     ];
     let row = prop_oneof![4 => 0u64..40, 1 => any::<u64>(), 1 => Just(u64::MAX)];
     (key, row).prop_map(|(key, row)| [key.as_slice(), &row.to_be_bytes()].concat())
+}
+
+fn sorted(entries: &[Vec<u8>]) -> SortedEntries {
+    let mut sorted = SortedEntries::default();
+    entries.iter().for_each(|entry| sorted.push(entry));
+    sorted
 }
 
 fn check_sizes(leaves: &LeafMap, limits: Limits) {
@@ -80,6 +86,36 @@ proptest! {
             prop_assert_eq!(&scan(&leaves, span, Direction::Forward).expect("scan"), &expected);
             expected.reverse();
             prop_assert_eq!(&scan(&leaves, span, Direction::Backward).expect("scan"), &expected);
+        }
+    }
+
+    #[test]
+    fn leaves_made_of_entries_in_order_hold_them_and_can_be_changed(
+        all in prop::collection::btree_set(entry(), 1..200),
+        cuts in vec(any::<prop::sample::Index>(), 0..3),
+        others in vec(entry(), 0..20),
+        is_small in any::<bool>(),
+    ) {
+        let limits = if is_small { SMALL } else { Limits::default() };
+        let mut leaves = LeafMap::default();
+        let all: Vec<Vec<u8>> = all.into_iter().collect();
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(all.len())).chain([0, all.len()]).collect();
+        cuts.sort_unstable();
+        for cut in cuts.windows(2) {
+            append(&mut leaves, &sorted(&all[cut[0]..cut[1]]), limits).expect("append");
+        }
+        check_sizes(&leaves, limits);
+        let everything = (Bound::Unbounded, Bound::Unbounded);
+        prop_assert_eq!(&scan(&leaves, everything, Direction::Forward).expect("scan"), &all);
+        let mut model: BTreeSet<Vec<u8>> = all.iter().cloned().collect();
+        let changes: BTreeMap<Vec<u8>, Option<Vec<u8>>> = others.into_iter().map(|entry| (entry, Some(Vec::new()))).collect();
+        model.extend(changes.keys().cloned());
+        apply(&mut leaves, &changes.into_iter().collect::<Vec<KeyChange>>(), limits).expect("apply");
+        let found = scan(&leaves, everything, Direction::Forward).expect("scan");
+        prop_assert_eq!(found, model.into_iter().collect::<Vec<_>>());
+        // Only behind all others.
+        for entry in &all {
+            prop_assert!(append(&mut leaves, &sorted(std::slice::from_ref(entry)), limits).is_err());
         }
     }
 
@@ -183,6 +219,19 @@ fn keys_in_order_of_their_rows_take_few_bytes_whether_they_come_at_once_or_one_b
         let pages = leaves.0.len();
         assert!(pages * 4_096 < 20_000 * 16 / 5, "{pages} leaves by {at_a_time}");
     }
+}
+
+#[test]
+fn entries_appended_in_order_fill_their_leaves() {
+    let all: Vec<Vec<u8>> =
+        put((0..60_000).map(|row| (row * 7_919 % 1_000, row))).into_iter().map(|it| it.0).collect();
+    let mut leaves = LeafMap::default();
+    append(&mut leaves, &sorted(&all), Limits::default()).expect("append");
+    let bytes = bytes_per_entry(&leaves, all.len());
+    assert!(bytes < 3.0, "{bytes}");
+    assert!(leaves.0.len() * 4_096 < all.len() * 16 / 5, "{} leaves", leaves.0.len());
+    let back: Vec<Vec<u8>> = all.iter().rev().take(2).cloned().collect();
+    assert!(append(&mut LeafMap::default(), &sorted(&back), Limits::default()).is_err(), "not in order");
 }
 
 #[test]
