@@ -367,3 +367,46 @@ fn numbers_past_64_bits_are_grouped_among_others() {
         assert!(by_rows == expected, "{memory}");
     }
 }
+
+#[test]
+fn distinct_arguments_are_told_apart_as_numbers_as_values_and_in_files() {
+    let (database, mut session) = tables(0);
+    session.execute("create table w (id int, k numeric(38, 2), n int, d double precision)");
+    session.commit();
+    // The numbers come first, then such as have no place among them.
+    session.execute(
+        "execute block as declare i int = 0; begin while (i < 9000) do begin
+           insert into w values (:i, iif(mod(:i, 11) = 0, null, mod(:i * 7919, 4000)
+             * cast(iif(:i > 6000 and mod(:i, 3) = 0, '1000000000000000000000000000000', '0.25') as numeric(38, 2))),
+             iif(mod(:i, 7) = 0, null, mod(:i * 7919, 4001)), mod(:i, 2000) / 4e0);
+           i = i + 1; end end",
+    );
+    session.commit();
+    for argument in ["k", "n", "n + 1", "iif(id < 4500, n, -n)", "d", "cast(n as date)", "id"] {
+        let argument = match argument {
+            "cast(n as date)" => "dateadd(n day to date '2000-01-01')",
+            other => other,
+        };
+        let once = format!("select count(distinct {argument}), min(distinct {argument}) from w");
+        let by_group =
+            format!("select mod(id, 2) g, count(distinct {argument}) c from w group by 1 order by 1");
+        let filtered = format!("select count(distinct {argument}) filter (where id > 3000) from w");
+        set_memory(&database, u64::MAX);
+        let expected = [
+            session.rows(&format!("select count(x), min(x) from (select distinct {argument} x from w) d")),
+            session.rows(&format!(
+                "select g, count(x) c from (select distinct mod(id, 2) g, {argument} x from w) d group by 1 order by 1"
+            )),
+            session.rows(&format!("select count(x) from (select distinct {argument} x from w where id > 3000) d")),
+        ];
+        // Each group waits in a sort of its own.
+        for memory in [u64::MAX, 2 * LITTLE, LITTLE] {
+            set_memory(&database, memory);
+            for (query, expected) in [&once, &by_group, &filtered].into_iter().zip(&expected) {
+                if memory > LITTLE || query != &by_group {
+                    assert!(session.rows(query) == *expected, "{query} with {memory}");
+                }
+            }
+        }
+    }
+}

@@ -87,15 +87,10 @@ impl RunningCall {
         arguments: &[Value],
         context: &mut ExecutionContext<'_>,
     ) -> Result<()> {
-        if let Some(seen) = &mut self.seen {
-            let mut key = Vec::new();
-            for (argument, argument_type) in arguments.iter().zip(&call.argument_types).take(1) {
-                let collation = farbird_catalog::layout::collation_of(&argument_type.sql_type);
-                compare::equality_key(argument, collation, &mut key);
-            }
-            if !seen.insert(key, arguments, self.may_wait, context)? {
-                return Ok(());
-            }
+        if let Some(seen) = &mut self.seen
+            && !seen.insert(call, arguments, self.may_wait, context)?
+        {
+            return Ok(());
         }
         self.accumulator.add(context, arguments)
     }
@@ -110,11 +105,21 @@ impl RunningCall {
     ) -> Result<()> {
         let filtered = columns.filtered(places);
         let places = filtered.as_deref().map_or(places, Selection::Listed);
-        if self.seen.is_none() {
+        let Some(seen) = &mut self.seen else {
             return self.accumulator.add_columns(context, &columns.arguments, places);
+        };
+        let mut taken = 0;
+        if let Some(Column::Numbers(numbers, unit)) = columns.arguments.first() {
+            let mut new = Vec::new();
+            taken = seen.insert_numbers(numbers, *unit, places, self.may_wait, context, &mut new)?;
+            self.accumulator.add_columns(context, &columns.arguments, Selection::Listed(&new))?;
         }
         let mut result = Ok(());
         places.for_each(|place| {
+            if taken > 0 {
+                taken -= 1;
+                return;
+            }
             if result.is_ok() {
                 result = context.check_interrupt();
             }

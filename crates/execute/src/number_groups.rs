@@ -1,4 +1,5 @@
-//! Groups that have one key, a plain number: they are found by it, and no value is made of it before they are handed out.
+//! Groups that have one key, a plain number: they are found by it, and no value is made of it before they are handed out. What an
+//! aggregate with DISTINCT has seen of numbers is kept the same way ([`crate::distinct_set`]).
 //!
 //! A group takes some twenty bytes, so that a million of them fit where as many values with their texts would not.
 
@@ -14,8 +15,8 @@ use crate::ordering::sort_by_threads;
 
 /// No group, in the table of those that there are.
 const NONE: u32 = u32::MAX;
-/// The table has so many places at least.
-const PLACES_MIN: usize = 64;
+/// The table has so many places at least: few, for a DISTINCT in each of many groups.
+const PLACES_MIN: usize = 8;
 
 /// Groups by the number that is their key, or by NULL.
 pub(crate) struct NumberGroups {
@@ -51,7 +52,7 @@ impl NumberGroups {
     }
 
     /// How many groups there are.
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
@@ -131,6 +132,12 @@ impl NumberGroups {
             sort_by_threads(&mut order, compare, helping, interrupt)?;
         }
         Ok(order)
+    }
+
+    /// Gives up finding groups by their keys; how many bytes the keys take still.
+    pub(crate) fn forget_places(&mut self) -> usize {
+        self.places = Vec::new();
+        self.keys.capacity() * size_of::<i64>()
     }
 
     fn key(&self, group: u32) -> Option<i64> {
