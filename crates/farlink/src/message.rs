@@ -268,6 +268,8 @@ pub enum Ask {
     },
     /// The program has closed its second connection, on which events come.
     CloseAuxiliary,
+    /// Before a server that does not say what statements read: their texts are to be believed from here on, and the catalogue is not asked.
+    BelieveTexts,
     /// op_cancel: at once, before what waits.
     Cancel {
         /// [`farbird_wire::protocol::cancel`].

@@ -1,7 +1,7 @@
 //! What the text of a query shows: that it calls nothing which could change something, and that asking twice gives the same.
 //!
 //! Only for servers that do not tell themselves. Promises: what is not understood counts as doing more. Views, and procedures without
-//! parameters, look like tables.
+//! parameters, look like tables: what they are the origin looks up (`origin::definitions`).
 
 use farbird_types::query_text::is_pure_query;
 
@@ -37,13 +37,26 @@ pub(crate) fn is_timeless(text: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
     let words = text.split(|letter| !is_part(letter));
     let has_moving = words.into_iter().any(|word| {
-        MOVING.iter().any(|moving| word.eq_ignore_ascii_case(moving)) || has_prefix(word, "mon$")
+        MOVING.iter().any(|moving| word.eq_ignore_ascii_case(moving))
+            || has_prefix(word, "mon$")
+            || has_prefix(word, "sec$")
     });
     let has_moment = text
         .split('\'')
         .skip(1)
         .any(|piece| MOMENTS.iter().any(|moment| has_prefix(piece.trim_start(), moment)));
     !has_moving && !has_moment
+}
+
+/// Whether the query of a view calls nothing that changes something, and gives the same whenever it is asked in one view of the data.
+pub(crate) fn is_plain_query(source: &str) -> bool {
+    let first_word = if has_prefix(source.trim_start(), "with") { "with" } else { "select" };
+    changes_nothing(source, first_word) && is_timeless(source)
+}
+
+/// The same of an expression that computes a column.
+pub(crate) fn is_plain_expression(source: &str) -> bool {
+    is_plain_query(&format!("select {source}"))
 }
 
 fn has_prefix(text: &str, prefix: &str) -> bool {

@@ -122,7 +122,7 @@ pub fn is_pure_query(text: &str) -> bool {
             (Token::Word(word), Token::Opening) => {
                 !HARMLESS.iter().any(|known| word.eq_ignore_ascii_case(known))
             }
-            (Token::Quoted, Token::Opening) => true,
+            (Token::Quoted(_), Token::Opening) => true,
             // NEXT VALUE FOR a sequence.
             (_, Token::Word(word)) => word.eq_ignore_ascii_case("next"),
             (_, Token::Unclear) => true,
@@ -136,11 +136,33 @@ pub fn is_pure_query(text: &str) -> bool {
     true
 }
 
+/// What a text may name: its words in capitals, as servers keep names that are not quoted, and what stands in quotation marks, in their
+/// order. Keywords and aliases are among them. `None` if they cannot be told; names with other letters than those of ASCII cannot.
+pub fn names(text: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut tokens = Tokens { rest: text };
+    while let Some(token) = tokens.next() {
+        let name = match token {
+            Token::Word(word) => word.to_ascii_uppercase(),
+            // A quotation mark in a name is written twice.
+            Token::Quoted(_) if tokens.rest.starts_with('"') => return None,
+            Token::Quoted(name) => name.to_owned(),
+            Token::Unclear => return None,
+            Token::Opening | Token::Other => continue,
+        };
+        if !name.is_ascii() {
+            return None;
+        }
+        names.push(name);
+    }
+    Some(names)
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Token<'t> {
     Word(&'t str),
-    /// A name in quotes.
-    Quoted,
+    /// A name in quotes, without them.
+    Quoted(&'t str),
     Opening,
     Other,
     /// What has no end.
@@ -181,15 +203,16 @@ impl<'t> Iterator for Tokens<'t> {
             return Some(Token::Word(word));
         }
         let rest = self.rest.get(first.len_utf8()..).unwrap_or_default();
-        self.rest = match first {
+        let (quoted, rest) = match first {
             '\'' | '"' => match rest.split_once(first) {
-                Some((_, behind)) => behind,
+                Some(parts) => parts,
                 None => return self.unclear(),
             },
-            _ => rest,
+            _ => ("", rest),
         };
+        self.rest = rest;
         Some(match first {
-            '"' => Token::Quoted,
+            '"' => Token::Quoted(quoted),
             '(' => Token::Opening,
             _ => Token::Other,
         })
@@ -206,6 +229,17 @@ impl<'t> Tokens<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_told_as_servers_keep_them() {
+        let told = |text| names(text).map(|names| names.join(" "));
+        let text = "select a.\"b C\", 'no name' /* nor this */ from t a -- nor this";
+        assert_eq!(told(text).as_deref(), Some("SELECT A b C FROM T A"));
+        assert_eq!(told("select \"a\"\"b\" from t"), None);
+        assert_eq!(told("select \"\u{e4}\" from t"), None);
+        assert_eq!(told("select '\u{e4}' from t").as_deref(), Some("SELECT FROM T"));
+        assert_eq!(told("select 'open from t"), None);
+    }
 
     #[test]
     fn what_could_change_something_is_not_pure() {

@@ -21,7 +21,7 @@ use super::effect::Effect;
 use super::greeting::{Greeting, challenge, with_challenge};
 use super::information::Kept;
 use super::usual::{self, Usual};
-use crate::message::RequestId;
+use crate::message::{Ask, RequestId};
 
 /// Longest name of a program that is shown.
 const PROCESS_NAME_CHARACTERS_MAX: usize = 60;
@@ -109,6 +109,9 @@ impl Program {
             self.leave_ahead();
         }
         self.login.attaching = Some((attach, purpose));
+        if self.site.is_farbird() == Some(false) && self.site.limits().texts_show_purity {
+            self.ask(Ask::BelieveTexts);
+        }
         self.relay(request, 0, Some(Effect::Login));
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Transaction {
     pub(super) wrote: bool,
     /// Whether it may have changed definitions.
     pub(super) redefined: bool,
+    /// Whether it has executed what is known to change nothing; there is nothing of the kind where transactions have triggers.
+    pub(super) ran_pure: bool,
     /// What the server has said of it and stays.
     pub(super) information: Kept,
     /// Contents of BLOBs that came with rows, and the order in which they came.

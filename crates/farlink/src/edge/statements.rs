@@ -104,10 +104,8 @@ impl Program {
 
     /// Whether executing the statement is known to change nothing.
     fn is_pure(&self, described: &Described) -> bool {
-        match self.site.is_farbird() {
-            Some(false) => described.looks_pure && self.site.limits().texts_show_purity,
-            _ => described.reads().is_some(),
-        }
+        let is_believed = self.site.is_farbird() == Some(false) && self.site.limits().texts_show_purity;
+        described.reads().is_some() || is_believed && described.looks_pure
     }
 
     pub(super) fn execute(&mut self, execute: Execute) {
@@ -137,6 +135,9 @@ impl Program {
                     && execute.cursor_flags & CURSOR_SCROLLABLE == 0 =>
             {
                 if self.is_pure(&described) {
+                    if let Some(transaction) = self.objects.transaction(transaction) {
+                        transaction.ran_pure = true;
+                    }
                     self.execute_query(execute, &described);
                 } else {
                     self.wrote(transaction);

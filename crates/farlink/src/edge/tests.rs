@@ -406,6 +406,25 @@ fn before_a_firebird_server_texts_are_believed_only_if_somebody_said_so() {
 }
 
 #[test]
+fn before_a_firebird_server_a_commit_ends_here_behind_what_the_origin_has_looked_up() {
+    for reads in [Some(Vec::new()), None] {
+        let site = site(false);
+        let mut played = Played::attached(&site, 1);
+        played.says(&begin());
+        played.prepares(1, 2, SQL, 1);
+        let described = crate::message::Fingerprint::of(&description(1));
+        played.tell(Tell::Statement { statement: 2, described, reads: reads.clone() });
+        played.says(&execute(1, 2));
+        let id = played.relayed();
+        played.replies(id, &[made(1)]);
+        played.answers(1);
+        played.says(&Request::Commit(Handle(1)));
+        let asked = played.asked();
+        assert_eq!(matches!(&asked[..], [Ask::Quiet { .. }]), reads.is_some(), "{asked:?}");
+    }
+}
+
+#[test]
 fn rows_are_pushed_as_they_were_fetched_last_time() {
     let site = site(true);
     let mut played = Played::attached(&site, 1);

@@ -78,14 +78,14 @@ impl Program {
             }
             self.speculate(|speculator, rules| speculator.retained(rules, handle.0));
         }
-        let ends_here = match self.objects.transaction(handle.0) {
-            Some(transaction) => !transaction.wrote && !transaction.is_opaque,
-            None => false,
+        let (ends_here, ran_pure) = match self.objects.transaction(handle.0) {
+            Some(transaction) => (!transaction.wrote && !transaction.is_opaque, transaction.ran_pure),
+            None => (false, false),
         };
         // A rollback cannot fail; a trigger on commits may refuse one.
         let is_commit = matches!(request, Request::Commit(_) | Request::CommitRetaining(_));
-        let may_be_refused =
-            is_commit && self.site.is_farbird() == Some(false) && !self.site.limits().texts_show_purity;
+        let is_told = ran_pure || self.site.limits().texts_show_purity;
+        let may_be_refused = is_commit && self.site.is_farbird() == Some(false) && !is_told;
         if !ends_here || may_be_refused || self.is_strict() {
             let named = if is_commit { self.name_commit(handle.0) } else { None };
             let effect = match retains {

@@ -22,6 +22,7 @@ use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
 
 use super::ahead_state::{AheadStep, Own, Running, Statement};
 use super::conversation::Conversation;
+use super::definitions::Asker;
 use super::objects::{Named, Place};
 use super::private;
 use super::work::{Purpose, information};
@@ -390,10 +391,11 @@ impl Conversation {
     }
 
     fn ahead_prepared(&mut self, number: u32, reply: &Reply) {
-        let Some(Statement::Coming { described, at, .. }) = self.ahead.statements.get(&number) else {
+        let Some(Statement::Coming { described, at, text }) = self.ahead.statements.get(&number) else {
             return;
         };
         let (described, at) = (*described, *at);
+        let query = self.definitions.query(text);
         let is_as_described = match reply {
             Reply::Response(response) => {
                 response.status.is_success() && Fingerprint::of(&response.data) == described
@@ -403,9 +405,26 @@ impl Conversation {
         if !is_as_described {
             self.ahead.statements.insert(number, Statement::Useless { at });
         } else if !self.is_farbird {
-            // Nobody says what it reads: the edge asks for nothing but what it takes for a plain SELECT, and believes no notices.
-            self.ahead.statements.insert(number, Statement::Ready { at, reads: Vec::new() });
+            match query {
+                // The edge has learned long ago, perhaps, that it only reads: its views may be others now.
+                Some(query) => self.look_up(query, Asker::Ahead(number)),
+                None => {
+                    let is_plain = self.definitions.believes();
+                    self.ahead_looked_up(number, is_plain);
+                }
+            }
         }
+    }
+
+    /// Whether a statement that is to be run ahead only reads, before a server that does not say so itself.
+    pub(super) fn ahead_looked_up(&mut self, number: u32, is_plain: bool) {
+        let Some(Statement::Coming { at, .. }) = self.ahead.statements.get(&number) else { return };
+        let at = *at;
+        let statement = match is_plain {
+            true => Statement::Ready { at, reads: Vec::new() },
+            false => Statement::Useless { at },
+        };
+        self.ahead.statements.insert(number, statement);
     }
 
     fn ahead_reads(&mut self, number: u32, reply: &Reply) {

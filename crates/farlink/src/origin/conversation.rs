@@ -17,6 +17,7 @@ use farbird_wire::status::StatusVector;
 
 use super::ahead_state::AheadState;
 use super::blob_reading::{BlobKey, BlobReading};
+use super::definitions::{Asker, Definitions};
 use super::limits::Limits;
 use super::line::{Came, Line};
 use super::objects::{Kind, Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
@@ -55,6 +56,8 @@ pub struct Conversation {
     /// The reply to an op_prepare_statement of the program, until it is known what the statement reads.
     pub(super) prepared: Option<(RequestId, Vec<u8>)>,
     pub(super) ahead: AheadState,
+    /// What is being looked up, before a server that does not say what statements read.
+    pub(super) definitions: Definitions,
     /// Whether the edge has been gone for long.
     is_edge_lost: bool,
     /// What is to be done about the second connection.
@@ -157,6 +160,7 @@ impl Conversation {
             described: None,
             prepared: None,
             ahead: AheadState::new(limits.ahead),
+            definitions: Definitions::default(),
             is_edge_lost: false,
             auxiliary: None,
             logging_in: None,
@@ -409,6 +413,10 @@ impl Conversation {
             }
             // In their turn, too: they name transactions by handles that are given again.
             Ask::Ahead { .. } | Ask::AheadCredit { .. } | Ask::AheadStop { .. } => Work::Ahead(Box::new(ask)),
+            Ask::BelieveTexts => {
+                self.definitions.believe();
+                return;
+            }
             Ask::CloseAuxiliary => {
                 self.auxiliary = Some(AuxiliaryStep::Close);
                 return;
@@ -468,7 +476,7 @@ impl Conversation {
                 self.waiting.push_front((work, bytes));
                 continue;
             }
-            if needs_rest(&work) && !self.rest_ahead() {
+            if needs_rest(&work) && (!self.rest_ahead() || self.definitions.is_asking()) {
                 self.waiting.push_front((work, bytes));
                 return;
             }
@@ -841,7 +849,14 @@ impl Conversation {
             }
             return;
         }
-        self.sent.push_back(Sent { operation: request.operation(), named, purpose, packets: Vec::new() });
+        let query = match (request, &purpose) {
+            (Request::Prepare(text), Purpose::Relay(_) | Purpose::Prepare(..)) if !self.is_farbird => {
+                self.definitions.query(text)
+            }
+            _ => None,
+        };
+        let operation = request.operation();
+        self.sent.push_back(Sent { operation, named, purpose, query, packets: Vec::new() });
     }
 
     /// Tells the edge that a request has failed that was not sent.
@@ -963,13 +978,21 @@ impl Conversation {
         if self.stage != Stage::Attached {
             self.login_replied(&sent, reply, is_success);
         }
-        let Sent { operation, named, purpose, packets } = sent;
+        let Sent { operation, named, purpose, query, packets } = sent;
         match purpose {
             Purpose::Relay(id) => {
                 self.settle(operation, &named, is_success, object);
                 match (operation, reply) {
                     (Operation::PrepareStatement, Reply::Response(response)) => {
-                        self.program_prepared(id, packets, named.statement, response);
+                        let told = Some((id, packets));
+                        match query.filter(|_| response.status.is_success()) {
+                            Some(query) => {
+                                let described = Fingerprint::of(&response.data);
+                                let statement = named.statement;
+                                self.look_up(query, Asker::Edge { statement, described, told });
+                            }
+                            None => self.program_prepared(told, named.statement, response),
+                        }
                     }
                     _ => self.tell(Tell::Reply { id, packets }),
                 }
@@ -1008,7 +1031,10 @@ impl Conversation {
             Purpose::AheadFacts(id, packets) => self.ahead_facts_known(id, packets, reply),
             Purpose::Fetch(_) | Purpose::Ahead(_) | Purpose::Ignored | Purpose::OwnLogin => {}
             Purpose::Allocate(statement) => self.statement_made(statement, reply, object),
-            Purpose::Prepare(statement, described) => self.statement_prepared(statement, described, reply),
+            Purpose::Prepare(statement, described) => {
+                self.statement_prepared(statement, described, query, reply);
+            }
+            Purpose::Definitions(step) => self.definitions_replied(step, reply, &packets, object),
             Purpose::Reads(statement) => self.reads_known(statement, reply),
             Purpose::Facts => {
                 let facts = match reply {

@@ -17,6 +17,7 @@
 //! | `cursors`, `pushed_cursor` | rows pushed as they come |
 //! | `blobs`, `blob_reading` | BLOBs pushed before their rows, or by themselves |
 //! | `ahead`, `ahead_state` | statements run ahead for the rows of cursors |
+//! | `definitions`, `looking_up` | what a query's names stand for, before a server that does not say what it reads |
 //! | `private` | what a Farbird server tells an origin beside Firebird's protocol |
 
 mod ahead;
@@ -28,9 +29,11 @@ mod blobs;
 mod connect;
 mod conversation;
 mod cursors;
+mod definitions;
 mod limits;
 mod line;
 mod logging_in;
+mod looking_up;
 mod objects;
 mod own_login;
 pub mod private;

@@ -8,6 +8,7 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::Handle;
 
 use super::conversation::Conversation;
+use super::definitions::{Asker, Query};
 use super::objects::{Named, Place, Preparation};
 use super::work::Purpose;
 use super::{private, translate};
@@ -71,7 +72,13 @@ impl Conversation {
     }
 
     /// A statement that was needed is prepared, or is not.
-    pub(super) fn statement_prepared(&mut self, statement: u16, described: Fingerprint, reply: &Reply) {
+    pub(super) fn statement_prepared(
+        &mut self,
+        statement: u16,
+        described: Fingerprint,
+        query: Option<Query>,
+        reply: &Reply,
+    ) {
         let Reply::Response(response) = reply else { return };
         let is_same = response.status.is_success() && Fingerprint::of(&response.data) == described;
         let preparation = match (response.status.is_success(), is_same) {
@@ -85,7 +92,10 @@ impl Conversation {
         {
             object.preparation = preparation;
         }
-        self.described(statement, response);
+        match query.filter(|_| is_same) {
+            Some(query) => self.look_up(query, Asker::Edge { statement, described, told: None }),
+            None => self.described(statement, response),
+        }
     }
 
     /// An op_prepare_statement is answered: the edge hears how the statement is described.
@@ -100,15 +110,14 @@ impl Conversation {
     /// the program may execute it as soon as it hears, and then the edge must know whether it only reads.
     pub(super) fn program_prepared(
         &mut self,
-        id: RequestId,
-        packets: Vec<u8>,
+        told: Option<(RequestId, Vec<u8>)>,
         statement: u16,
         response: &Response,
     ) {
         self.described(statement, response);
-        match self.is_farbird {
-            true => self.prepared = Some((id, packets)),
-            false => self.tell(Tell::Reply { id, packets }),
+        match (self.is_farbird, told) {
+            (false, Some((id, packets))) => self.tell(Tell::Reply { id, packets }),
+            (_, told) => self.prepared = told,
         }
     }
 

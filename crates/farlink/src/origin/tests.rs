@@ -22,6 +22,8 @@ use crate::message::{
     Rule, Tell, ToEdge,
 };
 
+mod definitions;
+
 const VERSION: ProtocolVersion = ProtocolVersion::V13;
 
 /// A conversation, and the server's end of it.
@@ -37,7 +39,15 @@ impl Played {
         Played::at(VERSION)
     }
 
+    /// Before a server whose catalogue is not asked.
     fn at(version: ProtocolVersion) -> Played {
+        let mut played = Played::firebird(version);
+        played.ask(Ask::BelieveTexts);
+        played
+    }
+
+    /// Before a server that does not say what statements read.
+    fn firebird(version: ProtocolVersion) -> Played {
         Played::at_kind(version, false)
     }
 

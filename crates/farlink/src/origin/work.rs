@@ -6,6 +6,7 @@ use farbird_wire::protocol::Handle;
 
 use super::ahead_state::AheadStep;
 use super::blob_reading::{BlobKey, BlobStep};
+use super::definitions::{DefinitionStep, Query};
 use super::objects::Named;
 use crate::message::{Ask, AskAhead, Cursor, Fingerprint, RequestId};
 
@@ -65,6 +66,8 @@ pub(super) enum Purpose {
     Blob(BlobKey, BlobStep),
     /// A statement is run ahead.
     Ahead(AheadStep),
+    /// The catalogue is asked.
+    Definitions(DefinitionStep),
     /// A step of a login that the origin performs itself.
     OwnLogin,
     /// Nobody asks what became of it.
@@ -95,6 +98,8 @@ pub(super) struct Sent {
     pub(super) operation: Operation,
     pub(super) named: Named,
     pub(super) purpose: Purpose,
+    /// The text of a query that is being prepared for the edge, if its definitions are to be looked up.
+    pub(super) query: Option<Query>,
     /// The replies so far, in the edge's handles.
     pub(super) packets: Vec<u8>,
 }
