@@ -1,6 +1,6 @@
 //! What a statement needs to be allowed: the uses of objects that binding has met.
 
-use crate::ObjectKind;
+use crate::{ObjectKind, Routine};
 
 /// A use of an object that needs a privilege.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,8 @@ pub struct Access {
     pub column: Option<String>,
     /// What is done with it.
     pub privilege: AccessPrivilege,
+    /// Of a package: which of its routines is called, a procedure or a function of that name.
+    pub routine: Option<(ObjectKind, String)>,
     /// The view, or the table of SQL SECURITY DEFINER, in whose owner's name it is done.
     pub owner_of: Option<String>,
     /// The system trigger of the CHECK constraint that does it: what was granted to that trigger counts as well.
@@ -22,7 +24,26 @@ pub struct Access {
 impl Access {
     /// A use of an object by whoever runs the statement.
     pub fn of(kind: ObjectKind, object: &str, privilege: AccessPrivilege) -> Access {
-        Access { kind, object: object.to_owned(), column: None, privilege, owner_of: None, check: None }
+        Access {
+            kind,
+            object: object.to_owned(),
+            column: None,
+            privilege,
+            routine: None,
+            owner_of: None,
+            check: None,
+        }
+    }
+
+    /// A call of a procedure or function (`kind`): of one in a package, the package is what one may use.
+    pub fn of_call(kind: ObjectKind, routine: &Routine) -> Access {
+        match &routine.package {
+            Some(package) => Access {
+                routine: Some((kind, routine.name.clone())),
+                ..Access::of(ObjectKind::Package, package, AccessPrivilege::Execute)
+            },
+            None => Access::of(kind, &routine.name, AccessPrivilege::Execute),
+        }
     }
 }
 

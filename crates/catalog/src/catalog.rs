@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::cross_reference::CrossReferences;
 use crate::model::{
-    CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, Privilege, Relation, Role, Routine,
-    Sequence, Trigger,
+    CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, Package, Privilege, Relation, Role,
+    Routine, Sequence, Trigger,
 };
 use crate::ordered_map::OrderedMap;
 use crate::slots::Slots;
@@ -34,6 +34,8 @@ pub struct Catalog {
     pub procedures: OrderedMap<String, Arc<Routine>>,
     /// Stored functions, by name.
     pub functions: OrderedMap<String, Arc<Routine>>,
+    /// Packages, by name.
+    pub packages: OrderedMap<String, Arc<Package>>,
     /// Triggers, by name.
     pub triggers: OrderedMap<String, Arc<Trigger>>,
     /// Roles, by name.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use farbird_sql::{ParseOptions, alternative_quoted, indexes_of_plans};
 
 use crate::privileges::object_type;
-use crate::{Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, RelationKind, Routine};
+use crate::{
+    Catalog, Constraint, ConstraintKind, Package, ReferentialAction, Relation, RelationKind, Routine,
+};
 
 /// A use of one object by another (a line of RDB$DEPENDENCIES).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +25,8 @@ pub struct Dependency {
     pub used: String,
     /// What kind of object that is.
     pub used_type: i16,
+    /// The package of a routine that is used.
+    pub used_package: Option<String>,
     /// The column that is used.
     pub column: Option<String>,
     /// The table that the dependent is a part of (its computed columns, checks and indexes).
@@ -46,6 +50,9 @@ pub fn dependencies(catalog: &Catalog) -> BTreeSet<Dependency> {
     }
     for function in catalog.functions.values() {
         found.routine(function, object_type::FUNCTION);
+    }
+    for package in catalog.packages.values() {
+        found.package(package);
     }
     for domain in catalog.domains.values() {
         let user = User { name: &domain.name, kind: object_type::VALIDATION, owner: None };
@@ -134,6 +141,40 @@ impl Finder<'_> {
     fn routine(&mut self, routine: &Arc<Routine>, kind: i16) {
         let user = User { name: &routine.name, kind, owner: None };
         self.body(user, &routine.source, None);
+        self.parameters(user, routine);
+    }
+
+    /// Its header uses the domains of what it declares, its body all else. Its own routines stand there by their names alone.
+    fn package(&mut self, package: &Package) {
+        let header = User { name: &package.name, kind: object_type::PACKAGE, owner: None };
+        let body = User { kind: object_type::PACKAGE_BODY, ..header };
+        for routine in package.routines() {
+            self.body(body, &routine.source, None);
+            self.parameters(if routine.private { body } else { header }, routine);
+            self.packaged(body, package, &identifiers(&routine.source));
+        }
+    }
+
+    /// The routines of a package that are among some names.
+    fn packaged(&mut self, user: User<'_>, package: &Package, names: &BTreeSet<String>) {
+        let kinds =
+            [(&package.procedures, object_type::PROCEDURE), (&package.functions, object_type::FUNCTION)];
+        for (routines, used_type) in kinds {
+            for routine in routines.iter().filter(|routine| names.contains(&routine.name)) {
+                self.dependencies.insert(Dependency {
+                    dependent: user.name.to_owned(),
+                    dependent_type: user.kind,
+                    used: routine.name.clone(),
+                    used_type,
+                    used_package: Some(package.name.clone()),
+                    column: None,
+                    owner: user.owner.map(str::to_owned),
+                });
+            }
+        }
+    }
+
+    fn parameters(&mut self, user: User<'_>, routine: &Routine) {
         for parameter in routine.inputs.iter().chain(&routine.outputs) {
             if let Some(domain) =
                 parameter.domain.as_ref().filter(|name| self.catalog.domains.contains_key(*name))
@@ -172,6 +213,9 @@ impl Finder<'_> {
             ];
             uses.extend(kinds.into_iter().filter(|(is, _)| *is).map(|(_, kind)| (name.clone(), kind, None)));
         }
+        for package in names.iter().filter_map(|name| catalog.packages.get(name)) {
+            self.packaged(user, package, &names);
+        }
         // Only a PLAN clause names indexes.
         if names.contains("PLAN") {
             let indexes = indexes_of_plans(source, &ParseOptions::default());
@@ -192,6 +236,7 @@ impl Finder<'_> {
             dependent_type: user.kind,
             used: used.to_owned(),
             used_type,
+            used_package: None,
             column: column.map(str::to_owned),
             owner: user.owner.map(str::to_owned),
         });

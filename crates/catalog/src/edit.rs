@@ -59,7 +59,14 @@ impl Catalog {
         names.iter().filter_map(|name| self.relations.get(name)).filter(|relation| relation.is_stored())
     }
 
-    /// Puts an object in its place; one of the same kind and name is replaced.
+    /// This catalog with one object more, or another one of its kind and name: to see what would compile then.
+    pub fn with(&self, object: CatalogObject) -> Catalog {
+        let mut next = self.clone();
+        next.version = new_version();
+        next.insert(object);
+        next
+    }
+
     /// Puts an object in its place; one of the same kind and name is replaced.
     pub fn insert(&mut self, object: CatalogObject) {
         let (kind, name) = object.identity();
@@ -112,6 +119,7 @@ impl Catalog {
             CatalogObject::Exception(it) => replace(&mut self.exceptions, it.name.clone(), it),
             CatalogObject::Procedure(it) => replace(&mut self.procedures, it.name.clone(), it),
             CatalogObject::Function(it) => replace(&mut self.functions, it.name.clone(), it),
+            CatalogObject::Package(it) => replace(&mut self.packages, it.name.clone(), it),
             CatalogObject::Trigger(it) => {
                 if let Some(old) = self.triggers.get(&it.name) {
                     self.cross.strike_trigger(old);
@@ -146,7 +154,8 @@ impl Catalog {
             ObjectKind::Role => drop(self.roles.remove(name)),
             ObjectKind::Privilege => drop(self.privileges.remove(name)),
             ObjectKind::Collation => drop(self.collations.remove(name)),
-            ObjectKind::Database | ObjectKind::Package | ObjectKind::Mapping => {}
+            ObjectKind::Package => drop(self.packages.remove(name)),
+            ObjectKind::Database | ObjectKind::Mapping => {}
         }
     }
 }

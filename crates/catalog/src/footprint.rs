@@ -85,6 +85,10 @@ impl Walk<'_> {
                 self.optional_source(parameter.default_source.as_deref());
             }
         }
+        if let Some(package) = catalog.packages.get(name) {
+            self.source(&package.header_source);
+            self.optional_source(package.body_source.as_deref());
+        }
         if let Some(trigger) = catalog.triggers.get(name) {
             self.source(&trigger.source);
         }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use farbird_types::{Error, Result, isc};
+
 use crate::privileges::object_type;
-use crate::{Catalog, Column, Constraint, Index, Privilege, Relation, RelationId, Trigger};
+use crate::{Catalog, Column, Constraint, Index, Privilege, Relation, RelationId, Routine, Trigger};
 
 impl Catalog {
     /// A table, view or system table.
@@ -57,6 +59,53 @@ impl Catalog {
         all.map(|(_, privilege)| privilege).filter(|it| it.privilege == 'M')
     }
 
+    /// A procedure, private or not: of a package where one is given, else a standalone one.
+    pub fn procedure(&self, package: Option<&str>, name: &str) -> Option<&Arc<Routine>> {
+        match package {
+            Some(package) => self.packages.get(package)?.procedure(name),
+            None => self.procedures.get(name),
+        }
+    }
+
+    /// As [`Catalog::procedure`], a function.
+    pub fn function(&self, package: Option<&str>, name: &str) -> Option<&Arc<Routine>> {
+        match package {
+            Some(package) => self.packages.get(package)?.function(name),
+            None => self.functions.get(name),
+        }
+    }
+
+    /// The procedure that a name means where it is written: in a routine of the package `within`, or in none. A package's own
+    /// routines hide others of the same name.
+    ///
+    /// # Errors
+    /// `private_procedure` for another package's private one.
+    pub fn procedure_named(
+        &self,
+        package: Option<&str>,
+        name: &str,
+        within: Option<&str>,
+    ) -> Result<Option<&Arc<Routine>>> {
+        let own = within.filter(|_| package.is_none()).and_then(|own| self.procedure(Some(own), name));
+        let found = own.or_else(|| self.procedure(package, name));
+        visible(found, within, isc::PRIVATE_PROCEDURE)
+    }
+
+    /// As [`Catalog::procedure_named`], a function.
+    ///
+    /// # Errors
+    /// `private_function` for another package's private one.
+    pub fn function_named(
+        &self,
+        package: Option<&str>,
+        name: &str,
+        within: Option<&str>,
+    ) -> Result<Option<&Arc<Routine>>> {
+        let own = within.filter(|_| package.is_none()).and_then(|own| self.function(Some(own), name));
+        let found = own.or_else(|| self.function(package, name));
+        visible(found, within, isc::PRIVATE_FUNCTION)
+    }
+
     /// Whether any role has system privileges: few databases have such roles.
     pub fn has_privileged_roles(&self) -> bool {
         self.roles.values().any(|role| role.system_privileges != 0)
@@ -92,5 +141,19 @@ impl Catalog {
     /// The triggers of a table or view, active or not; of the database without one.
     pub fn triggers_of(&self, relation: Option<&str>) -> impl Iterator<Item = &Arc<Trigger>> {
         self.cross.triggers_of(relation).filter_map(|name| self.triggers.get(name))
+    }
+}
+
+fn visible<'c>(
+    found: Option<&'c Arc<Routine>>,
+    within: Option<&str>,
+    code: u32,
+) -> Result<Option<&'c Arc<Routine>>> {
+    match found {
+        Some(routine) if routine.private && routine.package.as_deref() != within => {
+            let package = routine.package.as_deref().unwrap_or_default();
+            Err(Error::new(code).with(routine.name.as_str()).with(package))
+        }
+        found => Ok(found),
     }
 }

@@ -403,6 +403,12 @@ pub struct Routine {
     pub id: u32,
     /// Name.
     pub name: String,
+    /// The package that it is in.
+    #[serde(default)]
+    pub package: Option<String>,
+    /// Whether only the routines of its package may call it: the package's header does not declare it.
+    #[serde(default)]
+    pub private: bool,
     /// Who owns it.
     pub owner: String,
     /// Parameters in, in order.
@@ -413,15 +419,73 @@ pub struct Routine {
     pub selectable: bool,
     /// DETERMINISTIC.
     pub deterministic: bool,
-    /// Whole CREATE text from the word after AS: declarations and body, as RDB$PROCEDURE_SOURCE keeps it.
+    /// Whole CREATE text from the word after AS: declarations and body, as RDB$PROCEDURE_SOURCE keeps it. Empty as long as a
+    /// package declares it and has no valid body.
     pub source: String,
     /// Where `source` begins in the CREATE text: error stacks count lines from that text's beginning.
     #[serde(default)]
     pub source_start: SourceStart,
+    /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default. For routines of a package: the package's.
+    pub sql_security_definer: Option<bool>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+impl Routine {
+    /// The name as statements write it and errors show it: `[package.]name`.
+    pub fn full_name(&self) -> String {
+        match &self.package {
+            Some(package) => format!("{package}.{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Whether there is something to run.
+    pub fn has_body(&self) -> bool {
+        !self.source.is_empty()
+    }
+}
+
+/// A package: procedures and functions under one name, one owner and one privilege.
+///
+/// Its routines are parts of it, not objects of their own: they come and go with its header and its body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Package {
+    /// Name.
+    pub name: String,
+    /// Who owns it.
+    pub owner: String,
+    /// BEGIN to END of the header, as RDB$PACKAGE_HEADER_SOURCE keeps it.
+    pub header_source: String,
+    /// BEGIN to END of the body, as RDB$PACKAGE_BODY_SOURCE keeps it; kept when the header changes.
+    pub body_source: Option<String>,
+    /// RDB$VALID_BODY_FLAG: whether the body fits the header; none without a body.
+    pub body_is_valid: Option<bool>,
+    /// Its procedures, in the order of header and body.
+    pub procedures: Vec<Arc<Routine>>,
+    /// Its functions, likewise.
+    pub functions: Vec<Arc<Routine>>,
     /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default.
     pub sql_security_definer: Option<bool>,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,
+}
+
+impl Package {
+    /// A procedure by name, private or not.
+    pub fn procedure(&self, name: &str) -> Option<&Arc<Routine>> {
+        self.procedures.iter().find(|routine| routine.name == name)
+    }
+
+    /// A function by name, private or not.
+    pub fn function(&self, name: &str) -> Option<&Arc<Routine>> {
+        self.functions.iter().find(|routine| routine.name == name)
+    }
+
+    /// All its routines: procedures, then functions.
+    pub fn routines(&self) -> impl Iterator<Item = &Arc<Routine>> {
+        self.procedures.iter().chain(&self.functions)
+    }
 }
 
 /// Line and column, both from 1, at which a routine's source begins in the text of its CREATE statement.
@@ -645,6 +709,7 @@ pub enum CatalogObject {
     Exception(Arc<ExceptionDefinition>),
     Procedure(Arc<Routine>),
     Function(Arc<Routine>),
+    Package(Arc<Package>),
     Trigger(Arc<Trigger>),
     Role(Arc<Role>),
     Privilege(Arc<Privilege>),
@@ -662,6 +727,7 @@ impl CatalogObject {
             CatalogObject::Exception(exception) => (ObjectKind::Exception, exception.name.clone()),
             CatalogObject::Procedure(procedure) => (ObjectKind::Procedure, procedure.name.clone()),
             CatalogObject::Function(function) => (ObjectKind::Function, function.name.clone()),
+            CatalogObject::Package(package) => (ObjectKind::Package, package.name.clone()),
             CatalogObject::Trigger(trigger) => (ObjectKind::Trigger, trigger.name.clone()),
             CatalogObject::Role(role) => (ObjectKind::Role, role.name.clone()),
             CatalogObject::Privilege(privilege) => (ObjectKind::Privilege, privilege.key()),

@@ -36,6 +36,7 @@ pub mod object_type {
     pub const FUNCTION: i16 = 15;
     pub const COLLATION: i16 = 17;
     pub const PACKAGE: i16 = 18;
+    pub const PACKAGE_BODY: i16 = 19;
     pub const SYSTEM_PRIVILEGE: i16 = 20;
     pub const INDEX_CONDITION: i16 = 37;
 }
@@ -266,12 +267,13 @@ pub fn check(catalog: &Catalog, actor: &Actor, by: Option<Grantee<'_>>, access: 
     {
         return Ok(());
     }
-    // A routine may call itself.
+    // A routine may call itself, and those of its package.
     let calls = |kind: ObjectKind, number: i16| {
         access.kind == kind
             && by.is_some_and(|grantee| grantee.kind == number && grantee.name == access.object)
     };
     if calls(ObjectKind::Procedure, object_type::PROCEDURE)
+        || calls(ObjectKind::Package, object_type::PACKAGE)
         || calls(ObjectKind::Function, object_type::FUNCTION)
     {
         return Ok(());
@@ -519,6 +521,7 @@ pub fn owner_of<'a>(catalog: &'a Catalog, kind: ObjectKind, name: &str) -> Optio
         }
         ObjectKind::Role => catalog.roles.get(name).map(|it| &it.owner),
         ObjectKind::Collation => catalog.collations.get(name).map(|it| &it.owner),
-        ObjectKind::Package | ObjectKind::Privilege | ObjectKind::Mapping => None,
+        ObjectKind::Package => catalog.packages.get(name).map(|it| &it.owner),
+        ObjectKind::Privilege | ObjectKind::Mapping => None,
     }
 }

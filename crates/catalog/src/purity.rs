@@ -75,7 +75,10 @@ impl Walk<'_> {
 
     fn name(&mut self, name: &str) -> Option<()> {
         let catalog = self.catalog;
-        if catalog.procedures.get(name).is_some() || catalog.functions.get(name).is_some() {
+        let runs_code = catalog.procedures.contains_key(name)
+            || catalog.functions.contains_key(name)
+            || catalog.packages.contains_key(name);
+        if runs_code {
             return None;
         }
         let Some(relation) = catalog.relation(name) else { return Some(()) };

@@ -60,6 +60,7 @@ impl IndexExpression {
             character_set: CharacterSet::UTF8,
             dialect: 3,
             first_rows: false,
+            package: None,
         };
         let expression = farbird_sql::parse_expression(source, &farbird_sql::ParseOptions::default())?;
         let relation = Arc::new(relation.clone());

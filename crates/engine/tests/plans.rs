@@ -115,6 +115,7 @@ fn environment(attachment: &Attachment, statistics: Option<&str>) -> Environment
         character_set: CharacterSet::UTF8,
         dialect: 3,
         first_rows: false,
+        package: None,
     }
 }
 

@@ -358,6 +358,11 @@ fn blobs() {
 }
 
 #[test]
+fn packages() {
+    check("packages");
+}
+
+#[test]
 fn conditions_that_fail() {
     check("conditions-that-fail");
 }

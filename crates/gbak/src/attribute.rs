@@ -308,6 +308,12 @@ pub mod privilege {
 pub mod package {
     pub const NAME: u8 = 1;
     pub const HEADER_SOURCE: u8 = 2;
+    pub const BODY_SOURCE: u8 = 3;
+    pub const VALID_BODY_FLAG: u8 = 4;
+    pub const OWNER_NAME: u8 = 6;
+    pub const DESCRIPTION: u8 = 7;
+    pub const SQL_SECURITY_DEPRECATED: u8 = 8;
+    pub const SQL_SECURITY: u8 = 9;
 }
 
 /// Of a mapping of users.

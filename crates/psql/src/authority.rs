@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use farbird_catalog::privileges::{Actor, Grantee, check, object_type};
+use farbird_catalog::privileges::{Actor, Grantee, check};
 use farbird_catalog::{Access, AccessPrivilege, Catalog, ObjectKind, Relation, Routine};
 use farbird_sql::ast::TriggerAction;
 use farbird_types::Result;
@@ -58,6 +58,8 @@ struct Callee {
     view: Option<String>,
     /// In whose name it works, if not in that of whoever runs the statement.
     user: Option<String>,
+    /// The package of a routine.
+    package: Option<String>,
     name: String,
 }
 
@@ -76,6 +78,7 @@ fn callee_of(catalog: &Catalog, access: &Access, user: Option<&str>) -> Option<C
         kind,
         id: routine.id,
         view: None,
+        package: routine.package.clone(),
         user: match catalog.is_definer(routine.sql_security_definer) {
             true => Some(routine.owner.clone()),
             false => user.map(str::to_owned),
@@ -88,6 +91,16 @@ fn callee_of(catalog: &Catalog, access: &Access, user: Option<&str>) -> Option<C
         }
         (ObjectKind::Function, AccessPrivilege::Execute) => {
             return catalog.functions.get(&access.object).map(|it| routine(CalleeKind::Function, it));
+        }
+        (ObjectKind::Package, AccessPrivilege::Execute) => {
+            let (kind, name) = access.routine.as_ref()?;
+            let package = Some(access.object.as_str());
+            return match kind {
+                ObjectKind::Procedure => {
+                    catalog.procedure(package, name).map(|it| routine(CalleeKind::Procedure, it))
+                }
+                _ => catalog.function(package, name).map(|it| routine(CalleeKind::Function, it)),
+            };
         }
         (ObjectKind::Relation, AccessPrivilege::Insert) => CalleeKind::Insert,
         (ObjectKind::Relation, AccessPrivilege::Update) if access.column.is_none() => CalleeKind::Update,
@@ -102,6 +115,7 @@ fn callee_of(catalog: &Catalog, access: &Access, user: Option<&str>) -> Option<C
         // The triggers of a view work in its owner's name.
         view: access.owner_of.clone().or_else(|| relation.is_view().then(|| relation.name.clone())),
         user: if is_definer { Some(relation.owner.clone()) } else { user.map(str::to_owned) },
+        package: None,
         name: relation.name.clone(),
     })
 }
@@ -114,12 +128,10 @@ fn needs(catalog: &Arc<Catalog>, callee: &Callee) -> Vec<Arc<CompiledRoutine>> {
     };
     let needs = match callee.kind {
         CalleeKind::Procedure => catalog
-            .procedures
-            .get(&callee.name)
+            .procedure(callee.package.as_deref(), &callee.name)
             .map_or(Ok(Vec::new()), |it| compiled::procedure_needs(catalog, it).map(|it| vec![it])),
         CalleeKind::Function => catalog
-            .functions
-            .get(&callee.name)
+            .function(callee.package.as_deref(), &callee.name)
             .map_or(Ok(Vec::new()), |it| compiled::function_needs(catalog, it).map(|it| vec![it])),
         CalleeKind::Insert => triggers(TriggerAction::Insert),
         CalleeKind::Update => triggers(TriggerAction::Update),
@@ -145,15 +157,10 @@ fn collect(catalog: &Arc<Catalog>, accesses: &[Access], user: Option<&str>, call
 }
 
 fn verify_callee(catalog: &Arc<Catalog>, actor: &Actor, callee: &Callee) -> Result<()> {
-    let kind = match callee.kind {
-        CalleeKind::Procedure => object_type::PROCEDURE,
-        CalleeKind::Function => object_type::FUNCTION,
-        _ => object_type::TRIGGER,
-    };
     let view = callee.view.as_deref().and_then(|view| catalog.relation(view));
     for needed in needs(catalog, callee) {
-        let grantee = Grantee { kind, name: needed.name() };
-        let is_trigger = kind == object_type::TRIGGER;
+        let grantee = needed.grantee();
+        let is_trigger = !matches!(callee.kind, CalleeKind::Procedure | CalleeKind::Function);
         let definer = match is_trigger {
             true => catalog.triggers.get(needed.name()).and_then(|trigger| catalog.definer_of(trigger)),
             false => None,
@@ -163,7 +170,7 @@ fn verify_callee(catalog: &Arc<Catalog>, actor: &Actor, callee: &Callee) -> Resu
             is_trigger && access.kind == ObjectKind::Relation && access.object == callee.name
         };
         for access in in_order(catalog, needed.accesses().iter().filter(|access| !own(access))) {
-            check(catalog, &in_name_of(catalog, actor, access, user), Some(grantee), access)?;
+            check(catalog, &in_name_of(catalog, actor, access, user), grantee, access)?;
         }
     }
     Ok(())

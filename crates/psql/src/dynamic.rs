@@ -109,6 +109,7 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
         character_set: context.session.options.character_set,
         dialect,
         first_rows: context.session.settings.lock().hurries_to_first_rows(),
+        package: None,
     };
     Ok((Parsed { _memory: memory, statement: parsed, environment }, inputs))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use farbird_catalog::privileges::{Grantee, object_type};
 use farbird_catalog::{Access, Routine};
 use farbird_expression::{BoundExpression, ExecutionContext};
 use farbird_plan::SelectPlan;
@@ -14,7 +15,7 @@ use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 pub struct CompiledRoutine {
     /// What it is.
     pub(super) kind: RoutineKind,
-    /// Its name; empty for blocks.
+    /// Its name, with its package's before it; empty for blocks.
     pub(super) name: String,
     /// What it does.
     pub(super) instructions: Vec<Instruction>,
@@ -48,6 +49,8 @@ pub struct CompiledRoutine {
     pub(super) accesses: Vec<Access>,
     /// SQL SECURITY DEFINER of a procedure or trigger: in whose name it runs.
     pub(super) definer: Option<Arc<str>>,
+    /// The package that a stored routine is in.
+    pub(super) package: Option<Arc<str>>,
 }
 
 /// What a routine is.
@@ -119,6 +122,20 @@ impl CompiledRoutine {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// As whom privileges are granted to a stored routine or trigger: a package's routines have the package's.
+    pub(super) fn grantee(&self) -> Option<Grantee<'_>> {
+        let kind = match self.kind {
+            RoutineKind::Procedure => object_type::PROCEDURE,
+            RoutineKind::Function => object_type::FUNCTION,
+            RoutineKind::Trigger => object_type::TRIGGER,
+            _ => return None,
+        };
+        Some(match &self.package {
+            Some(package) => Grantee { kind: object_type::PACKAGE, name: package },
+            None => Grantee { kind, name: &self.name },
+        })
     }
 
     /// What the routine's statements need to be allowed.

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use farbird_catalog::privileges::{Grantee, object_type};
+use farbird_catalog::privileges::Grantee;
 use farbird_expression::ExecutionContext;
 use farbird_types::{Error, isc};
 
@@ -50,13 +50,7 @@ impl CallFrame {
     /// As whom privileges are granted to what runs; none for a block.
     pub(super) fn grantee(&self) -> Option<Grantee<'_>> {
         // A local routine has those of the routine around it.
-        let kind = match self.declaring.kind {
-            RoutineKind::Procedure => object_type::PROCEDURE,
-            RoutineKind::Function => object_type::FUNCTION,
-            RoutineKind::Trigger => object_type::TRIGGER,
-            _ => return None,
-        };
-        Some(Grantee { kind, name: &self.declaring.name })
+        self.declaring.grantee()
     }
 }
 

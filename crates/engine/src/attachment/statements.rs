@@ -538,6 +538,7 @@ impl Attachment {
             character_set: self.session.options.character_set,
             dialect,
             first_rows: self.session.settings.lock().hurries_to_first_rows(),
+            package: None,
         };
         let mut cursors = Vec::new();
         let (body, description) = match &tree.kind {

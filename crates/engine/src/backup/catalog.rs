@@ -22,6 +22,7 @@ pub(super) fn entries(catalog: &Catalog) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         .chain(own(&catalog.exceptions, &common.exceptions, CatalogObject::Exception))
         .chain(own(&catalog.procedures, &common.procedures, CatalogObject::Procedure))
         .chain(own(&catalog.functions, &common.functions, CatalogObject::Function))
+        .chain(own(&catalog.packages, &common.packages, CatalogObject::Package))
         .chain(own(&catalog.triggers, &common.triggers, CatalogObject::Trigger))
         .chain(own(&catalog.roles, &common.roles, CatalogObject::Role))
         .chain(own(&catalog.privileges, &common.privileges, CatalogObject::Privilege))

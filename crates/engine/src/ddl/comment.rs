@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use farbird_sql::ast::{Comment, CommentKind, CommentTarget, ParameterKind};
+use farbird_sql::ast::{Comment, CommentKind, CommentTarget, Name, ObjectName, ParameterKind};
 use farbird_types::{Error, Result, isc};
 
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{
-    CatalogObject, CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, ObjectKind,
+    CatalogObject, CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, ObjectKind, Package,
     Relation, Role, Routine, Sequence, Trigger,
 };
 use crate::ddl::editor::Editor;
@@ -27,7 +27,10 @@ pub(super) fn set(editor: &mut Editor<'_, '_>, ast: &Comment) -> Result<()> {
             on_column(editor, relation.as_str(), column.as_str(), text)
         }
         CommentTarget::Parameter { kind, routine, parameter } => {
-            on_parameter(editor, *kind, routine.name.as_str(), parameter.as_str(), text)
+            on_parameter(editor, *kind, routine, parameter.as_str(), text)
+        }
+        CommentTarget::Object { kind, name: ObjectName { package: Some(package), name }, .. } => {
+            on_packaged(editor, *kind, package.as_str(), name.as_str(), text)
         }
         CommentTarget::Object { kind, name, .. } => on_object(editor, *kind, name.name.as_str(), text),
     }
@@ -95,7 +98,10 @@ fn on_object(editor: &mut Editor<'_, '_>, kind: CommentKind, name: &str, text: O
         }
         CommentKind::Index => return on_index(editor, name, text),
         CommentKind::User => return user::comment(editor, name, text),
-        CommentKind::Package => return Err(not_found(isc::DYN_PACKAGE_NOT_FOUND)),
+        CommentKind::Package => {
+            let package = catalog.packages.get(name).ok_or_else(|| not_found(isc::DYN_PACKAGE_NOT_FOUND))?;
+            CatalogObject::Package(Arc::new(Package { description: text, ..Package::clone(package) }))
+        }
         CommentKind::Filter => return Err(not_found(isc::DYN_FILTER_NOT_FOUND)),
         CommentKind::CharacterSet | CommentKind::Mapping | CommentKind::GlobalMapping => {
             return Err(error::unsupported("this COMMENT"));
@@ -113,6 +119,7 @@ fn object_kind(kind: CommentKind) -> Option<ObjectKind> {
         CommentKind::Procedure => ObjectKind::Procedure,
         CommentKind::Function => ObjectKind::Function,
         CommentKind::Trigger => ObjectKind::Trigger,
+        CommentKind::Package => ObjectKind::Package,
         CommentKind::Role => ObjectKind::Role,
         CommentKind::Collation => ObjectKind::Collation,
         _ => return None,
@@ -142,19 +149,61 @@ fn on_column(editor: &mut Editor<'_, '_>, table: &str, column: &str, text: Optio
     Ok(())
 }
 
+/// A procedure or function of a package.
+fn on_packaged(
+    editor: &mut Editor<'_, '_>,
+    kind: CommentKind,
+    package: &str,
+    name: &str,
+    text: Option<String>,
+) -> Result<()> {
+    let is_function = kind == CommentKind::Function;
+    let catalog = editor.catalog();
+    rights::check_ddl(editor.context, ObjectKind::Package, DdlAction::Alter, package)?;
+    let (found, code) = match is_function {
+        true => (catalog.function(Some(package), name), isc::DYN_FUNC_NOT_FOUND),
+        false => (catalog.procedure(Some(package), name), isc::DYN_PROC_NOT_FOUND),
+    };
+    let routine = found.ok_or_else(|| Error::new(code).with(format!("{package}.{name}")))?;
+    let changed = Routine { description: text, ..Routine::clone(routine) };
+    put_routine(editor, changed, is_function)
+}
+
+/// Puts a changed routine in its place, which for those of packages is in the package.
+fn put_routine(editor: &mut Editor<'_, '_>, changed: Routine, is_function: bool) -> Result<()> {
+    let catalog = editor.catalog();
+    let package = changed.package.as_ref().and_then(|name| catalog.packages.get(name));
+    let changed = Arc::new(changed);
+    let Some(package) = package else {
+        return editor.put(match is_function {
+            true => CatalogObject::Function(changed),
+            false => CatalogObject::Procedure(changed),
+        });
+    };
+    let mut package = Package::clone(package);
+    let routines = if is_function { &mut package.functions } else { &mut package.procedures };
+    for routine in routines.iter_mut().filter(|routine| routine.name == changed.name) {
+        routine.clone_from(&changed);
+    }
+    editor.put(CatalogObject::Package(Arc::new(package)))
+}
+
 fn on_parameter(
     editor: &mut Editor<'_, '_>,
     kind: Option<ParameterKind>,
-    routine: &str,
+    routine: &ObjectName,
     parameter: &str,
     text: Option<String>,
 ) -> Result<()> {
     let catalog = editor.catalog();
+    let package = routine.package.as_ref().map(Name::as_str);
+    let (name, shown) = (routine.name.as_str(), routine.to_string());
+    let routine = shown.as_str();
     let has = |routine: &Arc<Routine>| {
         routine.inputs.iter().chain(&routine.outputs).any(|candidate| candidate.name == parameter)
     };
-    let procedure = catalog.procedures.get(routine).filter(|it| has(it));
-    let function = catalog.functions.get(routine).filter(|it| has(it));
+    let procedure = catalog.procedure(package, name).filter(|it| has(it));
+    let function = catalog.function(package, name).filter(|it| has(it));
     let (found, is_function) = match (kind, procedure, function) {
         (None, Some(_), Some(_)) => {
             return Err(Error::new(isc::DYN_ROUTINE_PARAM_AMBIGUOUS).with(parameter).with(routine));
@@ -171,14 +220,17 @@ fn on_parameter(
             return Err(Error::new(isc::DYN_FUNC_PARAM_NOT_FOUND).with(parameter).with(routine));
         }
     };
-    let kind = if is_function { ObjectKind::Function } else { ObjectKind::Procedure };
-    rights::check_ddl(editor.context, kind, DdlAction::Alter, routine)?;
+    let (kind, changed) = match package {
+        Some(package) => (ObjectKind::Package, package),
+        None if is_function => (ObjectKind::Function, name),
+        None => (ObjectKind::Procedure, name),
+    };
+    rights::check_ddl(editor.context, kind, DdlAction::Alter, changed)?;
     let mut changed = Routine::clone(found);
     for candidate in changed.inputs.iter_mut().chain(&mut changed.outputs) {
         if candidate.name == parameter {
             candidate.description.clone_from(&text);
         }
     }
-    let changed = Arc::new(changed);
-    editor.put(if is_function { CatalogObject::Function(changed) } else { CatalogObject::Procedure(changed) })
+    put_routine(editor, changed, is_function)
 }

@@ -8,9 +8,9 @@ use farbird_types::{Error, Result, isc};
 
 use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::privileges::{DdlAction, object_type};
-use crate::catalog::{ConstraintKind, ObjectKind, Relation, Sequence, layout};
+use crate::catalog::{ConstraintKind, ObjectKind, Relation, Routine, RoutineParameter, Sequence, layout};
 use crate::ddl::editor::Editor;
-use crate::ddl::{collation, error, index, reference, rights, user};
+use crate::ddl::{collation, error, index, package, reference, rights, user};
 
 /// DROP.
 pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> {
@@ -50,10 +50,11 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
         DropKind::Role => drop_role(editor, name),
         DropKind::Collation => collation::drop_collation(editor, name),
         DropKind::User => user::drop(editor, name),
-        DropKind::Package => Err(Error::new(isc::DYN_PACKAGE_NOT_FOUND).with(name)),
+        DropKind::Package => package::drop_package(editor, name),
+        DropKind::PackageBody => package::drop_body(editor, name),
         DropKind::ExternalFunction => Err(Error::new(isc::DYN_FUNC_NOT_FOUND).with(name)),
         DropKind::Filter => Err(Error::new(isc::DYN_FILTER_NOT_FOUND).with(name)),
-        DropKind::PackageBody | DropKind::Mapping | DropKind::GlobalMapping | DropKind::Shadow => {
+        DropKind::Mapping | DropKind::GlobalMapping | DropKind::Shadow => {
             Err(error::unsupported("this DROP"))
         }
     }
@@ -94,16 +95,7 @@ fn drop_parts(editor: &mut Editor<'_, '_>, relation: &Relation) -> Result<()> {
     for trigger in catalog.triggers_of(Some(&relation.name)) {
         editor.remove(ObjectKind::Trigger, &trigger.name)?;
     }
-    forget_privileges(editor, &relation.name, &[object_type::RELATION, object_type::VIEW])
-}
-
-/// Removes the privileges on an object.
-fn forget_privileges(editor: &mut Editor<'_, '_>, object: &str, types: &[i16]) -> Result<()> {
-    let catalog = editor.catalog();
-    for (key, _) in catalog.privileges_on(types, object) {
-        editor.remove(ObjectKind::Privilege, key)?;
-    }
-    Ok(())
+    editor.forget_privileges(&relation.name, &[object_type::RELATION, object_type::VIEW])
 }
 
 /// Fails if a foreign key of another table refers to one of the table's keys.
@@ -172,12 +164,12 @@ fn drop_used(editor: &mut Editor<'_, '_>, kind: Used, name: &str) -> Result<()> 
     rights::check_ddl(editor.context, kind.object, DdlAction::Drop, name)?;
     let users = dependencies(&editor.catalog())
         .into_iter()
-        .filter(|it| it.used == name && it.used_type == kind.object_type)
+        .filter(|it| it.used == name && it.used_type == kind.object_type && it.used_package.is_none())
         .count();
     if users > 0 {
         return Err(error::in_use(kind.heading, name, users));
     }
-    forget_privileges(editor, name, &[kind.object_type])?;
+    editor.forget_privileges(name, &[kind.object_type])?;
     editor.remove(kind.object, name)
 }
 
@@ -202,22 +194,27 @@ fn drop_domain(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
     if let Some((relation, column)) = catalog.columns_of_domain(name).next() {
         return Err(error::domain_used_in_table(name, &relation.name, &column.name));
     }
-    for (routines, fail) in [
-        (&catalog.procedures, error::domain_used_in_procedure as fn(&str, &str, &str) -> Error),
-        (&catalog.functions, error::domain_used_in_function),
-    ] {
-        for routine in routines.values() {
-            let parameter = routine
-                .inputs
-                .iter()
-                .chain(&routine.outputs)
-                .find(|parameter| parameter.domain.as_deref() == Some(name));
-            if let Some(parameter) = parameter {
-                return Err(fail(name, &routine.name, &parameter.name));
-            }
-        }
+    let uses = |routine: &&Arc<Routine>| parameter_of_domain(routine, name).is_some();
+    let shown = |routine: &Routine| {
+        let parameter = parameter_of_domain(routine, name).map_or("", |parameter| &parameter.name);
+        (routine.full_name(), parameter.to_owned())
+    };
+    let packages = || catalog.packages.values();
+    let mut procedures = catalog.procedures.values().chain(packages().flat_map(|it| &it.procedures));
+    if let Some((routine, parameter)) = procedures.find(uses).map(|it| shown(it)) {
+        return Err(error::domain_used_in_procedure(name, &routine, &parameter));
+    }
+    let mut functions = catalog.functions.values().chain(packages().flat_map(|it| &it.functions));
+    if let Some((routine, parameter)) = functions.find(uses).map(|it| shown(it)) {
+        return Err(error::domain_used_in_function(name, &routine, &parameter));
     }
     editor.remove(ObjectKind::Domain, name)
+}
+
+/// The first parameter of a routine that is of a domain.
+fn parameter_of_domain<'r>(routine: &'r Routine, domain: &str) -> Option<&'r RoutineParameter> {
+    let mut parameters = routine.inputs.iter().chain(&routine.outputs);
+    parameters.find(|parameter| parameter.domain.as_deref() == Some(domain))
 }
 
 fn drop_trigger(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {

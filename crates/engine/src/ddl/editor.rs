@@ -45,6 +45,7 @@ impl<'e, 'a> Editor<'e, 'a> {
             character_set: options.character_set,
             dialect: options.dialect,
             first_rows: false,
+            package: None,
         }
     }
 
@@ -95,6 +96,15 @@ impl<'e, 'a> Editor<'e, 'a> {
         self.context.transaction.store.catalog_delete(&kind.key(name))?;
         self.check_current()?;
         self.context.transaction.catalog.lock().remove(kind, name);
+        Ok(())
+    }
+
+    /// Removes the privileges on an object of one of these types.
+    pub(super) fn forget_privileges(&mut self, object: &str, types: &[i16]) -> Result<()> {
+        let catalog = self.catalog();
+        for (key, _) in catalog.privileges_on(types, object) {
+            self.remove(ObjectKind::Privilege, key)?;
+        }
         Ok(())
     }
 

@@ -151,6 +151,10 @@ pub(super) fn constraint_exists(name: &str) -> Error {
     system_key_exists("RDB$INDEX_12", "RDB$RELATION_CONSTRAINTS", &[("RDB$CONSTRAINT_NAME", name)])
 }
 
+pub(super) fn package_exists(name: &str) -> Error {
+    system_key_exists("RDB$INDEX_47", "RDB$PACKAGES", &[("RDB$PACKAGE_NAME", name)])
+}
+
 fn system_key_exists(index: &str, table: &str, key: &[(&str, &str)]) -> Error {
     let key: Vec<String> = key.iter().map(|(column, value)| format!("\"{column}\" = '{value}'")).collect();
     Error::new(isc::UNIQUE_KEY_VIOLATION)
@@ -634,6 +638,26 @@ fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
             ),
             &it.name.as_ref().map_or("", |name| name.as_str()),
         ),
+        DdlStatement::DefinePackage(it) => named(
+            by_mode(
+                it.mode,
+                [
+                    isc::DSQL_CREATE_PACK_FAILED,
+                    isc::DSQL_ALTER_PACK_FAILED,
+                    isc::DSQL_CREATE_ALTER_PACK_FAILED,
+                    isc::DSQL_RECREATE_PACK_FAILED,
+                ],
+            ),
+            &it.name,
+        ),
+        DdlStatement::AlterPackageOptions { name, .. } => named(isc::DSQL_ALTER_PACK_FAILED, name),
+        DdlStatement::DefinePackageBody(it) => named(
+            match it.mode {
+                DefineMode::Recreate => isc::DSQL_RECREATE_PACK_BODY_FAILED,
+                _ => isc::DSQL_CREATE_PACK_BODY_FAILED,
+            },
+            &it.name,
+        ),
         DdlStatement::CreateCollation(it) => named(isc::DSQL_CREATE_COLLATION_FAILED, &it.name),
         DdlStatement::AlterCharacterSet { name, .. } => named(isc::DSQL_ALTER_CHARSET_FAILED, name),
         DdlStatement::DefineRole(it) => named(
@@ -672,6 +696,7 @@ fn drop_heading(kind: DropKind) -> Option<u32> {
         DropKind::Collation => isc::DSQL_DROP_COLLATION_FAILED,
         DropKind::Role => isc::DSQL_DROP_ROLE_FAILED,
         DropKind::Package => isc::DSQL_DROP_PACK_FAILED,
+        DropKind::PackageBody => isc::DSQL_DROP_PACK_BODY_FAILED,
         _ => return None,
     })
 }

@@ -11,7 +11,8 @@
 //! | `editor` | what a statement has at hand to change the catalog |
 //! | `table`, `alter_table`, `column`, `column_type`, `constraint`, `reference` | tables |
 //! | `index`, `domain`, `sequence`, `exception`, `view`, `collation`, `character_set`, `role` | the other objects |
-//! | `routine`, `trigger` | procedures, functions and triggers: their texts |
+//! | `routine`, `trigger`, `signature` | procedures, functions and triggers: their texts, and what they are declared with |
+//! | `package` | packages: header and body, with the routines in them |
 //! | `privilege` | GRANT and REVOKE |
 //! | `user` | users, which the server keeps |
 //! | `external_pool` | the pool of connections to other databases |
@@ -37,12 +38,14 @@ mod exception;
 mod external_pool;
 mod following;
 mod index;
+mod package;
 mod privilege;
 mod reference;
 mod rights;
 mod role;
 mod routine;
 mod sequence;
+mod signature;
 mod table;
 mod table_edit;
 mod table_finish;
@@ -74,7 +77,8 @@ pub(crate) fn execute(context: &mut ExecutionContext<'_>, statement: &DdlStateme
     };
     let user_changes = transaction.user_changes.lock().len();
     let mut editor = Editor::new(context);
-    let done = routine::check_signature(&editor, statement)
+    let done = package::check_items(statement)
+        .and_then(|()| signature::check_signature(&editor, statement))
         .map_err(|failure| error::under_heading(statement, failure))
         .and_then(|()| run(&mut editor, statement).map_err(|failure| error::describe(statement, failure)));
     match done {
@@ -116,9 +120,11 @@ fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
         DdlStatement::Drop(it) => drop::drop(editor, it),
         DdlStatement::CreateDatabase(it) => database::complete(editor, it),
         DdlStatement::DropDatabase => Err(error::unsupported("DROP DATABASE as a statement")),
-        DdlStatement::DefinePackage(_)
-        | DdlStatement::DefinePackageBody(_)
-        | DdlStatement::AlterPackageOptions { .. } => Err(error::unsupported("a package")),
+        DdlStatement::DefinePackage(it) => package::define_header(editor, it),
+        DdlStatement::DefinePackageBody(it) => package::define_body(editor, it),
+        DdlStatement::AlterPackageOptions { name, sql_security } => {
+            package::alter_options(editor, name.as_str(), *sql_security)
+        }
         DdlStatement::DeclareExternalFunction(_) | DdlStatement::AlterExternalFunction { .. } => {
             Err(error::unsupported("an external function"))
         }

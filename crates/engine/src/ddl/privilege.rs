@@ -129,9 +129,12 @@ fn resolve(catalog: &Catalog, privileges: &Privileges) -> Result<(Object, Vec<It
                     object_type::FUNCTION,
                     isc::DYN_FUNC_NOT_EXIST,
                 ),
-                ExecutableKind::Package => {
-                    (false, ObjectKind::Package, object_type::PACKAGE, isc::DYN_PACK_NOT_EXIST)
-                }
+                ExecutableKind::Package => (
+                    catalog.packages.contains_key(name),
+                    ObjectKind::Package,
+                    object_type::PACKAGE,
+                    isc::DYN_PACK_NOT_EXIST,
+                ),
             };
             one_object(exists, name, kind, number, 'X', code)
         }
@@ -283,7 +286,10 @@ fn grantee_of(catalog: &Catalog, grantee: &Grantee) -> Result<(String, i16)> {
             known(is_view, isc::DYN_VIEW_NOT_EXIST)?;
             object_type::VIEW
         }
-        Some(GranteeKind::Package) => return Err(Error::new(isc::DYN_PACK_NOT_EXIST).with(name)),
+        Some(GranteeKind::Package) => {
+            known(catalog.packages.contains_key(name), isc::DYN_PACK_NOT_EXIST)?;
+            object_type::PACKAGE
+        }
         Some(GranteeKind::SystemPrivilege) => {
             known(SystemPrivilege::named(name).is_some(), isc::WRONG_PRVLG)?;
             object_type::SYSTEM_PRIVILEGE

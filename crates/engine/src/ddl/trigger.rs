@@ -8,7 +8,7 @@ use farbird_types::{Error, Result, isc};
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ObjectKind, RelationKind, Trigger};
 use crate::ddl::editor::Editor;
-use crate::ddl::routine::{body_of, definer_after, start_of};
+use crate::ddl::signature::{body_of, definer_after, start_of};
 use crate::ddl::{error, rights};
 use crate::psql;
 

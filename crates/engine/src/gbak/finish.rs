@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use farbird_gbak::attribute::{
     charset, check, collation, constraint, database, exception, field, function, function_argument,
-    generator, index, privilege, procedure, procedure_parameter, relation, role, trigger,
+    generator, index, package, privilege, procedure, procedure_parameter, relation, role, trigger,
 };
 use farbird_gbak::{Record, RecordKind};
 use farbird_types::{CharacterSet, Collation, Result};
 
-use super::schema::{Schema, function_arguments, procedure_parameters};
+use super::schema::{RoutineRecords, Schema, function_arguments, procedure_parameters};
 use super::tables::NOT_NULL_PREFIX;
 use crate::catalog::{
     Catalog, CatalogObject, ConstraintKind, Privilege, Relation, Routine, RoutineParameter, collation_named,
@@ -32,6 +32,7 @@ pub(super) fn objects(schema: &Schema, format: i64, catalog: &Catalog) -> Result
     let mut finish = Finish { schema, format, catalog, changed: Vec::new() };
     finish.relations();
     finish.routines();
+    finish.packages();
     finish.rest();
     finish.privileges();
     Ok(finish.changed)
@@ -107,31 +108,46 @@ impl Finish<'_> {
         for records in self.schema.procedures.iter().filter(|it| it.package.is_none()) {
             let Some(made) = self.catalog.procedures.get(&records.name) else { continue };
             let mut routine = Routine::clone(made);
-            let comments = |list: &mut Vec<RoutineParameter>, output| {
-                for (parameter, record) in list.iter_mut().zip(procedure_parameters(records, output)) {
-                    let older = Some(procedure_parameter::DESCRIPTION);
-                    parameter.description = comment(record, procedure_parameter::DESCRIPTION2, older);
-                }
-            };
-            comments(&mut routine.inputs, false);
-            comments(&mut routine.outputs, true);
             own(&mut routine.owner, &records.record, procedure::OWNER_NAME);
-            routine.description =
-                comment(&records.record, procedure::DESCRIPTION2, Some(procedure::DESCRIPTION));
+            describe_procedure(&mut routine, records);
             self.changed.push(CatalogObject::Procedure(Arc::new(routine)));
         }
         for records in self.schema.functions.iter().filter(|it| it.package.is_none()) {
             let Some(made) = self.catalog.functions.get(&records.name) else { continue };
             let mut routine = Routine::clone(made);
-            let (arguments, result) = function_arguments(records);
-            let parameters = routine.inputs.iter_mut().zip(arguments);
-            for (parameter, record) in parameters.chain(routine.outputs.iter_mut().zip(result)) {
-                parameter.description = comment(record, function_argument::DESCRIPTION, None);
-            }
             own(&mut routine.owner, &records.record, function::OWNER_NAME);
-            routine.description =
-                comment(&records.record, function::DESCRIPTION2, Some(function::DESCRIPTION));
+            describe_function(&mut routine, records);
             self.changed.push(CatalogObject::Function(Arc::new(routine)));
+        }
+    }
+
+    /// A body that had no effect, or could not be made, is there as text, as it was.
+    fn packages(&mut self) {
+        for record in self.schema.all(RecordKind::Package) {
+            let made = record.name(package::NAME).and_then(|it| self.catalog.packages.get(&it));
+            let Some(made) = made else { continue };
+            let mut package = (**made).clone();
+            own(&mut package.owner, record, package::OWNER_NAME);
+            package.description = comment(record, package::DESCRIPTION, None);
+            if let (None, Some(source)) = (&package.body_source, record.source(package::BODY_SOURCE, None)) {
+                package.body_source = Some(source);
+                package.body_is_valid = Some(false);
+            }
+            for routine in package.procedures.iter_mut().chain(&mut package.functions) {
+                Arc::make_mut(routine).owner.clone_from(&package.owner);
+            }
+            let is_in = |it: &&RoutineRecords| it.package.as_ref() == Some(&made.name);
+            for records in self.schema.procedures.iter().filter(is_in) {
+                let routine = package.procedures.iter_mut().find(|it| it.name == records.name);
+                let Some(routine) = routine.map(Arc::make_mut) else { continue };
+                describe_procedure(routine, records);
+            }
+            for records in self.schema.functions.iter().filter(is_in) {
+                let routine = package.functions.iter_mut().find(|it| it.name == records.name);
+                let Some(routine) = routine.map(Arc::make_mut) else { continue };
+                describe_function(routine, records);
+            }
+            self.changed.push(CatalogObject::Package(Arc::new(package)));
         }
     }
 
@@ -247,10 +263,34 @@ impl Finish<'_> {
             14 => catalog.sequences.get(name).is_some_and(|it| !it.system),
             15 => catalog.functions.get(name).is_some(),
             17 => catalog.collations.get(name).is_some(),
-            11 | 18 | 19 => false,
+            18 => catalog.packages.get(name).is_some(),
+            11 | 19 => false,
             _ => true,
         }
     }
+}
+
+/// Comments on a procedure and its parameters.
+fn describe_procedure(routine: &mut Routine, records: &RoutineRecords) {
+    let comments = |list: &mut Vec<RoutineParameter>, output| {
+        for (parameter, record) in list.iter_mut().zip(procedure_parameters(records, output)) {
+            let older = Some(procedure_parameter::DESCRIPTION);
+            parameter.description = comment(record, procedure_parameter::DESCRIPTION2, older);
+        }
+    };
+    comments(&mut routine.inputs, false);
+    comments(&mut routine.outputs, true);
+    routine.description = comment(&records.record, procedure::DESCRIPTION2, Some(procedure::DESCRIPTION));
+}
+
+/// As [`describe_procedure`], a function.
+fn describe_function(routine: &mut Routine, records: &RoutineRecords) {
+    let (arguments, result) = function_arguments(records);
+    let parameters = routine.inputs.iter_mut().zip(arguments);
+    for (parameter, record) in parameters.chain(routine.outputs.iter_mut().zip(result)) {
+        parameter.description = comment(record, function_argument::DESCRIPTION, None);
+    }
+    routine.description = comment(&records.record, function::DESCRIPTION2, Some(function::DESCRIPTION));
 }
 
 fn own(owner: &mut String, record: &Record, attribute: u8) {

@@ -33,8 +33,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farbird_gbak::attribute::{
-    database, filter, function, generator, mapping, package, physical, procedure, publication, relation,
-    trigger,
+    database, filter, function, generator, mapping, physical, procedure, publication, relation, trigger,
 };
 use farbird_gbak::{BackupReader, Record, RecordKind};
 use farbird_store::{
@@ -67,7 +66,7 @@ const DEFAULT_PAGE_SIZE: u32 = 8192;
 /// Something of the backup that is not in the restored database, or not as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What, by kind and name: `package ACCOUNTS`.
+    /// What, by kind and name: `filter NOTES`.
     pub object: String,
     /// Why.
     pub reason: String,
@@ -275,6 +274,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             definitions.push(definition);
         }
         definitions.extend(routines(statements, false));
+        definitions.extend(statements.package_headers());
         let failed = self.runner.run_all(definitions)?;
         let mut waiting = Vec::new();
         for (definition, error) in failed {
@@ -395,6 +395,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         code.extend(inactive);
         code.extend(checks);
         code.extend(routines(statements, true));
+        code.extend(statements.package_bodies());
         code.extend(statements.triggers());
         self.report(BackupStage::Finishing, "views, routines and triggers");
         failed.extend(self.whole_routines(code, heads)?);
@@ -516,11 +517,9 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             differences.push(Difference { object, reason: reason.to_owned() });
         };
         let schema = &self.schema;
-        for (kind, name, what) in [
-            (RecordKind::Package, package::NAME, "package"),
-            (RecordKind::Filter, filter::NAME, "filter"),
-            (RecordKind::Mapping, mapping::NAME, "mapping"),
-        ] {
+        for (kind, name, what) in
+            [(RecordKind::Filter, filter::NAME, "filter"), (RecordKind::Mapping, mapping::NAME, "mapping")]
+        {
             for record in schema.all(kind) {
                 let name = record.name(name).unwrap_or_default();
                 add(format!("{what} {name}"), &format!("{what}s are not supported"));

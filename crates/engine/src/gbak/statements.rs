@@ -1,8 +1,8 @@
 //! Definitions as SQL: what stands by itself, and routines, views and triggers.
 
 use farbird_gbak::attribute::{
-    collation as collation_attribute, exception, field, function, function_argument, generator, procedure,
-    procedure_parameter, relation, role, trigger,
+    collation as collation_attribute, exception, field, function, function_argument, generator, package,
+    procedure, procedure_parameter, relation, role, trigger,
 };
 use farbird_gbak::{Record, RecordKind};
 use farbird_types::CharacterSet;
@@ -261,6 +261,30 @@ impl Statements<'_> {
         let source = routine.record.source(function::SOURCE, None).filter(|_| with_body);
         let body = source.unwrap_or_else(|| format!("BEGIN {} RETURN NULL; END", refusal(&object)));
         Definition::new(object, format!("{sql}\nAS\n{body}"))
+    }
+
+    /// Packages as they are declared.
+    pub(super) fn package_headers(self) -> Vec<Definition> {
+        let header = |record: &Record| {
+            let name = record.name(package::NAME)?;
+            let source = record.source(package::HEADER_SOURCE, None)?;
+            let security = security(record, package::SQL_SECURITY, package::SQL_SECURITY_DEPRECATED);
+            let sql = format!("CREATE PACKAGE {}{security} AS {source}", self.name(&name));
+            Some(Definition::new(format!("package {name}"), sql))
+        };
+        self.schema.all(RecordKind::Package).iter().filter_map(header).collect()
+    }
+
+    /// The bodies of packages, but for those that had no effect: their headers had changed.
+    pub(super) fn package_bodies(self) -> Vec<Definition> {
+        let body = |record: &Record| {
+            let name = record.name(package::NAME)?;
+            record.number(package::VALID_BODY_FLAG).filter(|it| *it != 0)?;
+            let source = record.source(package::BODY_SOURCE, None)?;
+            let sql = format!("CREATE PACKAGE BODY {} AS {source}", self.name(&name));
+            Some(Definition::new(format!("package body {name}"), sql))
+        };
+        self.schema.all(RecordKind::Package).iter().filter_map(body).collect()
     }
 
     /// What drops a procedure or function; `None` for anything else.

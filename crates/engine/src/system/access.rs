@@ -55,6 +55,9 @@ pub(super) fn user_privileges(rows: &mut RowSet<'_, '_, '_>) {
     for it in catalog.functions.values() {
         owner_row(rows, &it.owner, &it.owner, 'X', &it.name, object_type::FUNCTION);
     }
+    for it in catalog.packages.values() {
+        owner_row(rows, &it.owner, &it.owner, 'X', &it.name, object_type::PACKAGE);
+    }
     for it in catalog.sequences.values() {
         owner_row(rows, &it.owner, &it.owner, 'G', &it.name, object_type::SEQUENCE);
     }

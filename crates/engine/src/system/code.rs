@@ -1,9 +1,11 @@
-//! Rows about code and what it uses: triggers, procedures, functions, exceptions, generators.
+//! Rows about code and what it uses: triggers, packages, procedures, functions, exceptions, generators.
 
 use std::sync::Arc;
 
 use crate::catalog::system_tables::table;
-use crate::catalog::{Constraint, ConstraintKind, ReferentialAction, Relation, Routine, RoutineParameter};
+use crate::catalog::{
+    Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, Routine, RoutineParameter,
+};
 use crate::system::row_set::RowSet;
 use crate::system::tables::{RoutineKind, parameter_domain, relations_in_order};
 
@@ -86,25 +88,72 @@ fn constraint_triggers(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, const
 }
 
 pub(super) fn procedures(rows: &mut RowSet<'_, '_, '_>) {
-    for procedure in Arc::clone(&rows.catalog).procedures.values() {
+    let catalog = Arc::clone(&rows.catalog);
+    for procedure in all_procedures(&catalog) {
         rows.row()
             .text("RDB$PROCEDURE_NAME", &procedure.name)
             .number("RDB$PROCEDURE_ID", procedure.id)
             .number("RDB$PROCEDURE_INPUTS", i64::try_from(procedure.inputs.len()).unwrap_or(0))
             .number("RDB$PROCEDURE_OUTPUTS", i64::try_from(procedure.outputs.len()).unwrap_or(0))
             .blob("RDB$DESCRIPTION", procedure.description.as_deref())
-            .blob("RDB$PROCEDURE_SOURCE", Some(&procedure.source))
-            .compiled("RDB$PROCEDURE_BLR", true)
+            .blob("RDB$PROCEDURE_SOURCE", own_source(procedure))
+            .compiled("RDB$PROCEDURE_BLR", procedure.has_body())
             .text("RDB$OWNER_NAME", &procedure.owner)
+            .number("RDB$SYSTEM_FLAG", 0);
+        if procedure.has_body() {
+            rows.number("RDB$PROCEDURE_TYPE", if procedure.selectable { 1 } else { 2 })
+                .number("RDB$VALID_BLR", 1);
+        }
+        package_columns(rows, procedure);
+    }
+}
+
+/// Standalone ones, then those of packages.
+fn all_procedures(catalog: &Catalog) -> impl Iterator<Item = &Arc<Routine>> {
+    catalog.procedures.values().chain(catalog.packages.values().flat_map(|package| &package.procedures))
+}
+
+/// As [`all_procedures`].
+fn all_functions(catalog: &Catalog) -> impl Iterator<Item = &Arc<Routine>> {
+    catalog.functions.values().chain(catalog.packages.values().flat_map(|package| &package.functions))
+}
+
+/// The text of a routine; that of one in a package is the package's.
+fn own_source(routine: &Routine) -> Option<&str> {
+    routine.package.is_none().then_some(&routine.source)
+}
+
+/// What tells of the package that a routine is in. SQL SECURITY is the package's too.
+fn package_columns(rows: &mut RowSet<'_, '_, '_>, routine: &Routine) {
+    match &routine.package {
+        Some(package) => {
+            rows.text("RDB$PACKAGE_NAME", package).flag("RDB$PRIVATE_FLAG", routine.private);
+        }
+        None => {
+            rows.boolean("RDB$SQL_SECURITY", routine.sql_security_definer);
+        }
+    }
+}
+
+pub(super) fn packages(rows: &mut RowSet<'_, '_, '_>) {
+    for package in Arc::clone(&rows.catalog).packages.values() {
+        rows.row()
+            .text("RDB$PACKAGE_NAME", &package.name)
+            .blob("RDB$PACKAGE_HEADER_SOURCE", Some(&package.header_source))
+            .blob("RDB$PACKAGE_BODY_SOURCE", package.body_source.as_deref())
+            .text("RDB$OWNER_NAME", &package.owner)
             .number("RDB$SYSTEM_FLAG", 0)
-            .number("RDB$PROCEDURE_TYPE", if procedure.selectable { 1 } else { 2 })
-            .number("RDB$VALID_BLR", 1)
-            .boolean("RDB$SQL_SECURITY", procedure.sql_security_definer);
+            .blob("RDB$DESCRIPTION", package.description.as_deref())
+            .boolean("RDB$SQL_SECURITY", package.sql_security_definer);
+        if let Some(is_valid) = package.body_is_valid {
+            rows.flag("RDB$VALID_BODY_FLAG", is_valid);
+        }
     }
 }
 
 pub(super) fn procedure_parameters(rows: &mut RowSet<'_, '_, '_>) {
-    for procedure in Arc::clone(&rows.catalog).procedures.values() {
+    let catalog = Arc::clone(&rows.catalog);
+    for procedure in all_procedures(&catalog) {
         let inputs = procedure.inputs.iter().enumerate().map(|(number, it)| (number, number, 0, it));
         let first = procedure.inputs.len();
         let outputs =
@@ -116,6 +165,7 @@ pub(super) fn procedure_parameters(rows: &mut RowSet<'_, '_, '_>) {
                 .number("RDB$PARAMETER_NUMBER", i64::try_from(number).unwrap_or(0))
                 .number("RDB$PARAMETER_TYPE", kind);
             parameter_columns(rows, RoutineKind::Procedure, procedure, place, parameter);
+            rows.optional_text("RDB$PACKAGE_NAME", procedure.package.as_deref());
             rows.number("RDB$PARAMETER_MECHANISM", 0);
         }
     }
@@ -141,25 +191,29 @@ fn parameter_columns(
 }
 
 pub(super) fn functions(rows: &mut RowSet<'_, '_, '_>) {
-    for function in Arc::clone(&rows.catalog).functions.values() {
+    let catalog = Arc::clone(&rows.catalog);
+    for function in all_functions(&catalog) {
         rows.row()
             .text("RDB$FUNCTION_NAME", &function.name)
             .blob("RDB$DESCRIPTION", function.description.as_deref())
             .number("RDB$RETURN_ARGUMENT", 0)
             .number("RDB$SYSTEM_FLAG", 0)
-            .blob("RDB$FUNCTION_SOURCE", Some(&function.source))
-            .compiled("RDB$FUNCTION_BLR", true)
+            .blob("RDB$FUNCTION_SOURCE", own_source(function))
+            .compiled("RDB$FUNCTION_BLR", function.has_body())
             .number("RDB$FUNCTION_ID", function.id)
-            .number("RDB$VALID_BLR", 1)
             .text("RDB$OWNER_NAME", &function.owner)
             .number("RDB$LEGACY_FLAG", 0)
-            .flag("RDB$DETERMINISTIC_FLAG", function.deterministic)
-            .boolean("RDB$SQL_SECURITY", function.sql_security_definer);
+            .flag("RDB$DETERMINISTIC_FLAG", function.deterministic);
+        if function.has_body() {
+            rows.number("RDB$VALID_BLR", 1);
+        }
+        package_columns(rows, function);
     }
 }
 
 pub(super) fn function_arguments(rows: &mut RowSet<'_, '_, '_>) {
-    for function in Arc::clone(&rows.catalog).functions.values() {
+    let catalog = Arc::clone(&rows.catalog);
+    for function in all_functions(&catalog) {
         let result = function.outputs.iter().map(|it| (0, function.inputs.len(), it));
         let inputs = function.inputs.iter().enumerate().map(|(number, it)| (number + 1, number, it));
         for (position, place, parameter) in result.chain(inputs) {
@@ -170,6 +224,7 @@ pub(super) fn function_arguments(rows: &mut RowSet<'_, '_, '_>) {
                 rows.text("RDB$ARGUMENT_NAME", &parameter.name);
             }
             parameter_columns(rows, RoutineKind::Function, function, place, parameter);
+            rows.optional_text("RDB$PACKAGE_NAME", function.package.as_deref());
             rows.number("RDB$ARGUMENT_MECHANISM", 0);
         }
     }

@@ -37,6 +37,7 @@ pub(crate) fn rows(
         "RDB$REF_CONSTRAINTS" => keys::ref_constraints(&mut rows),
         "RDB$CHECK_CONSTRAINTS" => keys::check_constraints(&mut rows),
         "RDB$TRIGGERS" => code::triggers(&mut rows),
+        "RDB$PACKAGES" => code::packages(&mut rows),
         "RDB$PROCEDURES" => code::procedures(&mut rows),
         "RDB$PROCEDURE_PARAMETERS" => code::procedure_parameters(&mut rows),
         "RDB$FUNCTIONS" => code::functions(&mut rows),

@@ -201,6 +201,13 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
             parameter_fields(rows, kind, routine);
         }
     }
+    for package in catalog.packages.values() {
+        for (kind, routines) in
+            [(RoutineKind::Procedure, &package.procedures), (RoutineKind::Function, &package.functions)]
+        {
+            routines.iter().for_each(|routine| parameter_fields(rows, kind, routine));
+        }
+    }
 }
 
 /// Firebird leaves open for its own domains some of what it says about those of users.
@@ -305,6 +312,7 @@ pub(super) fn all_dependencies(rows: &mut RowSet<'_, '_, '_>) {
             .text("RDB$DEPENDED_ON_NAME", &dependency.used)
             .optional_text("RDB$FIELD_NAME", dependency.column.as_deref())
             .number("RDB$DEPENDENT_TYPE", dependency.dependent_type)
-            .number("RDB$DEPENDED_ON_TYPE", dependency.used_type);
+            .number("RDB$DEPENDED_ON_TYPE", dependency.used_type)
+            .optional_text("RDB$PACKAGE_NAME", dependency.used_package.as_deref());
     }
 }

@@ -98,6 +98,13 @@ impl Session {
         }
     }
 
+    /// Undoes the running transaction.
+    pub(crate) fn rollback(&mut self) {
+        if let Some(transaction) = self.transaction.take() {
+            self.attachment.rollback(transaction).unwrap();
+        }
+    }
+
     /// Runs a statement; gives its rows.
     pub(crate) fn run(&mut self, sql: &str) -> Result<Vec<Vec<Value>>> {
         let statement = self.attachment.allocate_statement()?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use farbird_catalog::{Access, AccessPrivilege, ObjectKind};
+use farbird_catalog::{Access, AccessPrivilege, ObjectKind, Routine};
 use farbird_expression::{Expression, FrameSize};
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
@@ -176,17 +176,28 @@ impl<'a> Binder<'a> {
         column: Option<&str>,
         privilege: AccessPrivilege,
     ) {
+        self.note_access(Access { column: column.map(str::to_owned), ..Access::of(kind, object, privilege) });
+    }
+
+    /// Notes that a stored procedure or function (`kind`) is called.
+    pub(crate) fn call_access(&mut self, kind: ObjectKind, routine: &Routine) {
+        self.note_access(Access::of_call(kind, routine));
+    }
+
+    /// The package whose routine is being compiled, where its text is what is bound: definitions of others stand in none.
+    pub(crate) fn package(&self) -> Option<&str> {
+        self.environment.package.as_deref().filter(|_| !self.inside_definition)
+    }
+
+    fn note_access(&mut self, access: Access) {
+        let kind = access.routine.as_ref().map_or(access.kind, |(kind, _)| *kind);
         let owner_of = match kind {
             ObjectKind::Function => self.owner_of.clone().or_else(|| self.computing_for.clone()),
             // Firebird asks whoever runs the statement for these, also inside a view.
             ObjectKind::Sequence | ObjectKind::Exception => None,
             _ => self.owner_of.clone(),
         };
-        self.accesses.insert(Access {
-            column: column.map(str::to_owned),
-            owner_of,
-            ..Access::of(kind, object, privilege)
-        });
+        self.accesses.insert(Access { owner_of, ..access });
     }
 
     /// Notes that a column is read: SELECT is granted on whole tables.

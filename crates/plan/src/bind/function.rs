@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_catalog::{AccessPrivilege, ObjectKind, Routine, SystemPrivilege};
+use farbird_catalog::{ObjectKind, Routine, SystemPrivilege};
 use farbird_expression::{Expression, FunctionReference};
 use farbird_function::call::{CallArgument, keyword_call};
 use farbird_function::{Argument, ScalarFunction, Signature, blob_util, lookup_scalar};
@@ -31,18 +31,18 @@ impl Binder<'_> {
             {
                 return self.bind_local_function(&local, name, &call.arguments);
             }
-            if let Some(function) = self.environment.catalog.functions.get(name).cloned() {
-                self.access(ObjectKind::Function, name, None, AccessPrivilege::Execute);
-                return self.bind_stored_function(&function, &call.arguments);
-            }
-            if let Some(function) = lookup_scalar(name) {
-                let arguments = call
-                    .arguments
-                    .iter()
-                    .map(|argument| self.bind_value(argument))
-                    .collect::<Result<Vec<_>>>()?;
-                return self.scalar_call(function, arguments);
-            }
+        }
+        let package = call.name.package.as_ref().map(ast::Name::as_str);
+        let catalog = Arc::clone(&self.environment.catalog);
+        if let Some(function) = catalog.function_named(package, name, self.package())? {
+            self.call_access(ObjectKind::Function, function);
+            return self.bind_stored_function(function, &call.arguments);
+        }
+        if call.name.package.is_none()
+            && let Some(function) = lookup_scalar(name)
+        {
+            let arguments = self.bind_all(&call.arguments)?;
+            return self.scalar_call(function, arguments);
         }
         if call.name.package.as_ref().is_some_and(|package| package.as_str() == blob_util::PACKAGE)
             && let Some(function) = lookup_scalar(&format!("{}.{name}", blob_util::PACKAGE))
@@ -171,8 +171,7 @@ impl Binder<'_> {
         function: &Arc<Routine>,
         arguments: &[ast::Expression],
     ) -> Result<Bound> {
-        let mismatch =
-            || Error::new(isc::DSQL_ERROR).and(isc::FUN_PARAM_MISMATCH).with(function.name.clone());
+        let mismatch = || Error::new(isc::DSQL_ERROR).and(isc::FUN_PARAM_MISMATCH).with(function.full_name());
         let required = function.inputs.iter().take_while(|input| input.default_source.is_none()).count();
         if arguments.len() < required || arguments.len() > function.inputs.len() {
             return Err(mismatch());
@@ -215,7 +214,7 @@ impl Binder<'_> {
         arguments: &[ast::Expression],
         nullable: bool,
     ) -> Result<Vec<Expression>> {
-        let mismatch = || Error::new(isc::DSQL_ERROR).and(isc::PRCMISMAT).with(routine.name.clone());
+        let mismatch = || Error::new(isc::DSQL_ERROR).and(isc::PRCMISMAT).with(routine.full_name());
         if arguments.len() > routine.inputs.len() {
             return Err(mismatch());
         }

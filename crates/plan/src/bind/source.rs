@@ -222,6 +222,7 @@ impl Binder<'_> {
             return self.bind_common_table_use(&table, scope, &alias, nullable);
         }
         if named.arguments.is_none()
+            && named.name.package.is_none()
             && let Some(relation) = self.environment.catalog.relations.get(name).cloned()
         {
             self.check_alias(named.alias.as_ref())?;
@@ -231,24 +232,28 @@ impl Binder<'_> {
                 _ => self.bind_table(&relation, &alias, nullable),
             };
         }
-        if let Some(procedure) = self.environment.catalog.procedures.get(name).cloned() {
+        let package = named.name.package.as_ref().map(Name::as_str);
+        let catalog = Arc::clone(&self.environment.catalog);
+        if let Some(procedure) = catalog.procedure_named(package, name, self.package())? {
             let arguments = named.arguments.as_deref().unwrap_or_default();
             if procedure.outputs.is_empty() {
-                let error = dsql(sqlcode::NO_VALUES).and(isc::DSQL_PROCEDURE_USE_ERR).with(name);
-                return Err(at(error, named.name.name.position));
+                let error =
+                    dsql(sqlcode::NO_VALUES).and(isc::DSQL_PROCEDURE_USE_ERR).with(procedure.full_name());
+                return Err(at(error, named.name.position()));
             }
             self.check_alias(named.alias.as_ref())?;
-            return self.bind_procedure(&procedure, arguments, &alias, nullable);
+            return self.bind_procedure(procedure, arguments, &alias, nullable);
         }
         match named.arguments {
-            Some(_) => {
+            // Only procedures are in packages.
+            None if named.name.package.is_none() => Err(unknown_table(&named.name.name)),
+            _ => {
                 let error = dsql(sqlcode::UNKNOWN_TABLE)
                     .and(isc::DSQL_PROCEDURE_ERR)
                     .and(isc::RANDOM)
                     .with(named.name.to_string());
                 Err(at(error, named.name.position()))
             }
-            None => Err(unknown_table(&named.name.name)),
         }
     }
 
@@ -292,7 +297,7 @@ impl Binder<'_> {
         alias: &str,
         nullable: bool,
     ) -> Result<FromTree> {
-        self.access(ObjectKind::Procedure, &procedure.name, None, AccessPrivilege::Execute);
+        self.call_access(ObjectKind::Procedure, procedure);
         let arguments = self.bind_routine_arguments(procedure, arguments, true)?;
         let source =
             self.add_source(SourceKind::Procedure(procedure.clone(), arguments), vec![alias.to_owned()])?;

@@ -18,6 +18,8 @@ pub struct Environment {
     pub dialect: u8,
     /// Whether queries hurry to their first rows that do not say (OPTIMIZE FOR).
     pub first_rows: bool,
+    /// The package whose routine is being compiled: its own routines are seen by their names alone.
+    pub package: Option<Arc<str>>,
 }
 
 impl Environment {

@@ -7,7 +7,7 @@ use farbird_catalog::triggers::fires_for;
 use farbird_catalog::{ObjectKind, Relation, Routine, RoutineParameter, SourceStart};
 use farbird_expression::{BoundExpression, Expression};
 use farbird_function::blob_util;
-use farbird_plan::bind::{self, Access, AccessPrivilege, ComputedVariable, Environment, Variable};
+use farbird_plan::bind::{self, Access, ComputedVariable, Environment, Variable};
 use farbird_session::{ColumnDescription, StatementDescription, StatementKind};
 use farbird_sql::ast::{self, Position, PsqlStatementKind, TriggerAction};
 use farbird_types::{ColumnType, Error, Result, SqlType, isc};
@@ -50,7 +50,7 @@ pub(super) fn inputs_of(routine: &Routine) -> Inputs {
 
 /// What calling a stored procedure needs.
 pub(super) fn execute_access(procedure: &Routine) -> Access {
-    Access::of(ObjectKind::Procedure, &procedure.name, AccessPrivilege::Execute)
+    Access::of_call(ObjectKind::Procedure, procedure)
 }
 
 /// A call with a wrong number of inputs.
@@ -105,6 +105,8 @@ pub(super) struct Compiler<'a> {
     pub(super) executes_texts: bool,
     pub(super) accesses: Vec<Access>,
     pub(super) definer: Option<Arc<str>>,
+    /// The package that a stored routine is in.
+    pub(super) package: Option<Arc<str>>,
 }
 
 impl<'a> Compiler<'a> {
@@ -138,6 +140,7 @@ impl<'a> Compiler<'a> {
             executes_texts: false,
             accesses: Vec::new(),
             definer: None,
+            package: None,
         }
     }
 
@@ -208,10 +211,9 @@ impl<'a> Compiler<'a> {
 
     /// A stored procedure by name.
     pub(super) fn stored_procedure(&self, name: &ast::ObjectName) -> Result<Arc<Routine>> {
-        let found = match &name.package {
-            Some(_) => None,
-            None => self.environment.catalog.procedures.get(name.name.as_str()),
-        };
+        let package = name.package.as_ref().map(ast::Name::as_str);
+        let Environment { catalog, package: within, .. } = self.environment;
+        let found = catalog.procedure_named(package, name.name.as_str(), within.as_deref())?;
         found.cloned().ok_or_else(|| {
             sql_error(-204).and(isc::DSQL_PROCEDURE_ERR).and(isc::RANDOM).with(name.to_string())
         })
@@ -432,6 +434,7 @@ impl<'a> Compiler<'a> {
             executes_texts: self.executes_texts,
             accesses: self.accesses,
             definer: self.definer,
+            package: self.package,
         }
     }
 }

@@ -125,6 +125,7 @@ fn stored_environment(catalog: &Arc<Catalog>) -> Environment {
         character_set,
         dialect: catalog.database.dialect,
         first_rows: false,
+        package: None,
     }
 }
 
@@ -151,9 +152,19 @@ pub(super) fn compile_function(catalog: &Arc<Catalog>, function: &Routine) -> Re
 }
 
 fn compile_stored(catalog: &Arc<Catalog>, routine: &Routine, kind: RoutineKind) -> Result<CompiledRoutine> {
-    let environment = stored_environment(catalog);
+    if !routine.has_body() {
+        let code = match kind {
+            RoutineKind::Function => isc::FUNC_PACK_NOT_IMPLEMENTED,
+            _ => isc::PROC_PACK_NOT_IMPLEMENTED,
+        };
+        let package = routine.package.as_deref().unwrap_or_default();
+        return Err(Error::new(code).with(routine.name.as_str()).with(package));
+    }
+    let package: Option<Arc<str>> = routine.package.as_deref().map(Arc::from);
+    let environment = Environment { package: package.clone(), ..stored_environment(catalog) };
     let body = parse_body(&routine.source, &environment)?;
-    let mut compiler = Compiler::new(&environment, kind, &routine.name);
+    let mut compiler = Compiler::new(&environment, kind, &routine.full_name());
+    compiler.package = package;
     compiler.start = routine.source_start;
     // A function of a definer needs its owner's rights, and runs in its caller's name: Firebird 5 has it so.
     if kind == RoutineKind::Procedure && catalog.is_definer(routine.sql_security_definer) {

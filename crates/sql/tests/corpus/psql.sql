@@ -167,10 +167,10 @@ create package pkg sql security definer as begin end^
 create or alter package pkg as begin procedure p; end^
 alter package pkg as begin end^
 recreate package body pkg as begin
+  procedure local_one (z int);
   function f (a int) returns int as begin return a + 1; end
   procedure p (b int) returns (c int) as declare x int; begin c = b; suspend; end
   function g returns int external name 'x' engine udr;
-  procedure local_one (z int);
   procedure local_one (z int) as begin end
 end^
 create package body pkg as begin end^

@@ -196,18 +196,26 @@ impl Parser<'_> {
         let start = self.source_start();
         self.expect_keyword("BEGIN")?;
         let mut items = Vec::new();
+        // Declarations come before all definitions.
+        let mut may_declare = true;
         while !self.at_keyword("END") {
-            items.push(self.package_body_item()?);
+            let item = self.package_body_item(may_declare)?;
+            may_declare &= matches!(
+                item,
+                PackageBodyItem::Procedure { definition: None, .. }
+                    | PackageBodyItem::Function { definition: None, .. }
+            );
+            items.push(item);
         }
         self.take();
         let source = self.source_since(start);
         Ok(DdlStatement::DefinePackageBody(DefinePackageBody { mode, name, items, source }))
     }
 
-    fn package_body_item(&mut self) -> Result<PackageBodyItem> {
+    fn package_body_item(&mut self, may_declare: bool) -> Result<PackageBodyItem> {
         if self.eat_keyword("FUNCTION") {
             let mut signature = self.function_signature()?;
-            let definition = self.package_definition(|parser| {
+            let definition = self.package_definition(may_declare, |parser| {
                 signature.sql_security = parser.sql_security()?;
                 parser.routine_definition()
             })?;
@@ -215,7 +223,7 @@ impl Parser<'_> {
         }
         self.expect_keyword("PROCEDURE")?;
         let mut signature = self.procedure_signature()?;
-        let definition = self.package_definition(|parser| {
+        let definition = self.package_definition(may_declare, |parser| {
             signature.sql_security = parser.sql_security()?;
             parser.routine_definition()
         })?;
@@ -225,9 +233,10 @@ impl Parser<'_> {
     /// A definition, or the semicolon of a declaration; that of an external routine ends with one too.
     fn package_definition(
         &mut self,
+        may_declare: bool,
         define: impl FnOnce(&mut Self) -> Result<RoutineDefinition>,
     ) -> Result<Option<RoutineDefinition>> {
-        if self.eat_symbol(";") {
+        if may_declare && self.eat_symbol(";") {
             return Ok(None);
         }
         let definition = define(self)?;
