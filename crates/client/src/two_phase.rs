@@ -22,7 +22,7 @@ impl Connection {
     /// One.
     ///
     /// # Errors
-    /// What the server says; `isc_wish_list` if it has no such thing.
+    /// What the server says; of Farbird `isc_wish_list` if the transaction has changed definitions, users or rows of temporary tables.
     pub async fn prepare_transaction(&self, transaction: &Transaction, note: &[u8]) -> Result<()> {
         let transaction_handle = transaction.handle(&self.shared).await?;
         let request = if note.is_empty() {

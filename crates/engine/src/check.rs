@@ -27,6 +27,8 @@ pub struct DatabaseReport {
     pub damages: Vec<Damage>,
     /// The store's counts; its findings are those above.
     pub counts: CheckReport,
+    /// Prepared transactions that somebody has to commit or roll back, by number. They are no damage.
+    pub prepared: Vec<u64>,
 }
 
 impl DatabaseReport {
@@ -82,6 +84,7 @@ pub fn check_database(
     let failed = |error| store_error(path, error);
     let mut report = check_pages(path, options.cache_bytes).map_err(failed)?;
     let mut names = Names::default();
+    let mut prepared = Vec::new();
     let options = StoreOptions { background_sweep: false, ..options.clone() };
     match Store::open_unchanged(path, options) {
         Err(StoreError::Corrupt { what }) => {
@@ -92,6 +95,7 @@ pub fn check_database(
         }
         Err(error) => return Err(failed(error)),
         Ok(store) => {
+            prepared = prepared_in(&store);
             let catalog = load_catalog(&store, &mut report);
             let layouts = names.learn(&catalog);
             let mut told = |at: farbird_store::check::CheckProgress| {
@@ -106,7 +110,7 @@ pub fn check_database(
             report = CheckReport { findings, ..contents };
         }
     }
-    Ok(names.report(report))
+    Ok(DatabaseReport { prepared, ..names.report(report) })
 }
 
 /// Checks a database that is open; others may go on working. The checksums of pages that nothing is read from are not
@@ -121,7 +125,11 @@ pub fn check_open_database(database: &Database, cancel: &Arc<CancelFlag>) -> Res
     let failed = |error| database.status(error);
     let mut report = database.store.check(&layouts, &mut |_| {}, cancel).map_err(failed)?;
     check_references(&database.store, &catalog, &mut report, &mut |_| {}, cancel).map_err(failed)?;
-    Ok(names.report(report))
+    Ok(DatabaseReport { prepared: prepared_in(&database.store), ..names.report(report) })
+}
+
+fn prepared_in(store: &Store) -> Vec<u64> {
+    store.prepared().iter().map(|prepared| prepared.id.0).collect()
 }
 
 /// Reads the catalog; an empty one if it is damaged.
@@ -184,7 +192,7 @@ impl Names {
             what: "it was made with other collation data than this program has".to_owned(),
             advice: OUTDATED,
         }));
-        DatabaseReport { damages, counts }
+        DatabaseReport { damages, counts, prepared: Vec::new() }
     }
 
     fn damage(&self, finding: &Finding) -> Damage {

@@ -89,6 +89,11 @@ fn tell(report: &DatabaseReport, database: &str, seconds: f64) {
         counts.orphan_blobs,
         counts.unknown_bytes,
     );
+    for id in &report.prepared {
+        println!(
+            "transaction {id} is prepared and waits for a commit or a rollback (gfix -commit, gfix -rollback)"
+        );
+    }
     match report.damages.len() {
         0 => println!("{database} is sound"),
         1 => println!("{database} is damaged in one place"),
@@ -115,6 +120,7 @@ fn json(report: &DatabaseReport, seconds: f64) -> serde_json::Value {
         "blobs": counts.blobs,
         "orphan_blobs": counts.orphan_blobs,
         "unknown_bytes": counts.unknown_bytes,
+        "prepared_transactions": report.prepared,
         "seconds": seconds,
     })
 }

@@ -1,4 +1,4 @@
-//! The services manager, as far as drivers need it: information about the server, users, backup and restore.
+//! The services manager, as far as drivers need it: information about the server, users, backup and restore, transactions in limbo.
 //!
 //! Other services answer with an error that leaves the connection usable.
 //! Source: wire-protocol.md, 11.5.
@@ -6,6 +6,7 @@
 mod backup;
 mod command_line;
 mod pipe;
+mod repair;
 mod running;
 
 use std::collections::VecDeque;
@@ -57,6 +58,8 @@ pub(crate) struct ServiceSession {
     users_with_admin: bool,
     /// What gbak was called with, if it is gbak.
     command_line: Vec<u8>,
+    /// Transactions to be told by isc_info_svc_limbo_trans.
+    limbo: Vec<u64>,
     /// A backup or restore that was started.
     running: Option<Running>,
 }
@@ -72,6 +75,7 @@ impl ServiceSession {
             lines: VecDeque::new(),
             users: Vec::new(),
             users_with_admin: false,
+            limbo: Vec::new(),
             command_line: command_line.map(|item| item.data.to_vec()).unwrap_or_default(),
             running: None,
         })
@@ -104,6 +108,7 @@ impl ServiceSession {
         }
         self.lines.clear();
         self.users.clear();
+        self.limbo.clear();
         self.running = None;
         match service {
             action::BACKUP => {
@@ -119,6 +124,7 @@ impl ServiceSession {
             action::DELETE_USER => self.change_user(UserChange::Drop(settings(&items)?.name))?,
             action::DISPLAY_USER => self.display_users(&items, false)?,
             action::DISPLAY_USER_ADM => self.display_users(&items, true)?,
+            action::REPAIR => self.limbo = repair::repair(&self.shared, &self.identity, &items)?,
             action::GET_FB_LOG => {
                 self.check_admin()?;
                 self.lines.extend(b"The log of this server goes to the standard error of its process.\n");
@@ -189,6 +195,7 @@ impl ServiceSession {
                     self.databases(&mut reply);
                 }
                 info::GET_USERS => self.take_users(&mut reply),
+                info::LIMBO_TRANS => self.take_limbo(&mut reply),
                 info::LINE => self.take_line(&mut reply, ready),
                 info::TO_EOF => self.take_rest(&mut reply, ready),
                 info::STDIN => {
@@ -273,6 +280,15 @@ impl ServiceSession {
         }
         self.users.drain(..taken);
         reply.text(spb::info::GET_USERS, &list);
+    }
+
+    /// Transactions in limbo, as many as there is room for; the rest with the next call.
+    fn take_limbo(&mut self, reply: &mut ServiceReply) {
+        // The item's head, and the end of the reply with what may stand before it.
+        let room = reply.room.saturating_sub(reply.out.len() + 6).min(usize::from(u16::MAX));
+        let list = repair::take_items(&mut self.limbo, room);
+        reply.text(spb::info::LIMBO_TRANS, &list);
+        reply.truncated |= !self.limbo.is_empty();
     }
 
     /// What has been said and not yet told.

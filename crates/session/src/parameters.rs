@@ -102,6 +102,8 @@ pub struct TransactionParameters {
     pub auto_commit: bool,
     /// NO AUTO UNDO. It is shown; what is undone at a rollback is the store's affair.
     pub no_auto_undo: bool,
+    /// IGNORE LIMBO: rows of transactions in limbo are passed over.
+    pub ignore_limbo: bool,
     /// RESERVING.
     pub reservations: Vec<TableReservation>,
 }
@@ -115,6 +117,7 @@ impl Default for TransactionParameters {
             at_snapshot: None,
             auto_commit: false,
             no_auto_undo: false,
+            ignore_limbo: false,
             reservations: Vec::new(),
         }
     }

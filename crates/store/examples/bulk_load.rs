@@ -37,6 +37,7 @@ fn load(path: &std::path::Path, rows: i64, indexed: bool) {
         access: Access::ReadWrite,
         wait: Wait::No,
         snapshot_at: None,
+        ignore_limbo: false,
     };
     let (began, used) = (Instant::now(), processor_time());
     let transaction = store.begin(options, CancelFlag::new()).expect("begin");

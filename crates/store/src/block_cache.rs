@@ -211,7 +211,7 @@ mod tests {
 
     fn begin(store: &Store) -> Transaction {
         let (isolation, access, wait) = (Isolation::Snapshot, Access::ReadWrite, Wait::No);
-        let options = TransactionOptions { isolation, access, wait, snapshot_at: None };
+        let options = TransactionOptions { isolation, access, wait, ..TransactionOptions::default() };
         store.begin(options, CancelFlag::new()).expect("begin")
     }
 

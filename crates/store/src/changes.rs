@@ -70,7 +70,7 @@ impl<'a> SeenChanges<'a> {
             let (key, value) = entry?;
             let (row, transaction, change) = parse(&key)?;
             // The newest change of each transaction comes first, and once it is seen it is the greatest.
-            if let Some(commit) = self.commit_seen(transaction, change)
+            if let Some(commit) = self.commit_seen(transaction, change)?
                 && found.as_ref().is_none_or(|(_, best)| best.commit < commit)
             {
                 found = Some((row, SeenChange { commit, value }));
@@ -80,16 +80,17 @@ impl<'a> SeenChanges<'a> {
         Ok(found)
     }
 
-    fn commit_seen(&mut self, transaction: TransactionId, change: u64) -> Option<CommitNumber> {
+    fn commit_seen(&mut self, transaction: TransactionId, change: u64) -> Result<Option<CommitNumber>> {
         if self.met.as_ref().is_none_or(|(met, _)| *met != transaction) {
             self.met = Some((transaction, self.inner.spilled.find(transaction)));
         }
-        let spilled = self.met.as_ref()?.1.as_ref().filter(|spilled| !spilled.is_undone(change))?;
+        let met = self.met.as_ref().and_then(|(_, spilled)| spilled.as_ref());
+        let Some(spilled) = met.filter(|spilled| !spilled.is_undone(change)) else { return Ok(None) };
+        let Visibility { own, until, meets_limbo, .. } = self.visibility;
         match spilled.commit {
-            Some(commit) => self.visibility.sees(commit).then_some(commit),
-            None => {
-                self.visibility.own.filter(|own| own.id == transaction && change <= own.change).map(|_| OWN)
-            }
+            Some(commit) => Ok(self.visibility.sees(commit).then_some(commit)),
+            None if meets_limbo && spilled.is_in_limbo_at(until) => Err(StoreError::InLimbo { transaction }),
+            None => Ok(own.filter(|own| own.id == transaction && change <= own.change).map(|_| OWN)),
         }
     }
 }

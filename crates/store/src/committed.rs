@@ -24,6 +24,8 @@ pub(crate) struct Visibility<'a> {
     pub(crate) until: CommitNumber,
     /// And these: the transaction's own (after COMMIT RETAIN).
     pub(crate) own_commits: &'a [CommitNumber],
+    /// Whether rows of transactions in limbo are errors; else they are not seen.
+    pub(crate) meets_limbo: bool,
     /// And what the transaction itself has spilled, up to a change.
     pub(crate) own: Option<OwnVisibility<'a>>,
 }
@@ -58,16 +60,24 @@ impl Visibility<'_> {
     }
 
     /// What is seen of a block; `None`: nothing.
-    pub(crate) fn of_block(self, inner: &Inner, block: &Block) -> Option<SeenBlock> {
+    ///
+    /// # Errors
+    /// `InLimbo`.
+    pub(crate) fn of_block(self, inner: &Inner, block: &Block) -> Result<Option<SeenBlock>> {
         if let (Some(own), Stamp::Transaction(transaction)) = (self.own, block.stamp)
             && own.id == transaction
         {
-            let run = own.writes.run_of(block.first).filter(|run| run.first == block.first)?;
+            let run = own.writes.run_of(block.first).filter(|run| run.first == block.first);
             // Own work is older than whatever others commit from now on.
-            return Some(SeenBlock { commit: CommitNumber(0), rows: run.visible(own.change) });
+            return Ok(run.map(|run| SeenBlock { commit: CommitNumber(0), rows: run.visible(own.change) }));
         }
-        let commit = block_commit(inner, block.stamp).filter(|commit| self.sees(*commit))?;
-        Some(SeenBlock { commit, rows: block.rows })
+        if let (true, Stamp::Transaction(transaction)) = (self.meets_limbo, block.stamp)
+            && inner.spilled.is_in_limbo_at(transaction, self.until)
+        {
+            return Err(StoreError::InLimbo { transaction });
+        }
+        let commit = block_commit(inner, block.stamp).filter(|commit| self.sees(*commit));
+        Ok(commit.map(|commit| SeenBlock { commit, rows: block.rows }))
     }
 }
 
@@ -238,9 +248,8 @@ impl<'a> RowFinder<'a> {
         }
         let inner = self.inner;
         let Some(block) = self.block_of(row)? else { return Ok(None) };
-        let (Some(seen), Some(index)) = (visibility.of_block(inner, block), block.index_of(row.0)) else {
-            return Ok(None);
-        };
+        let Some(index) = block.index_of(row.0) else { return Ok(None) };
+        let Some(seen) = visibility.of_block(inner, block)? else { return Ok(None) };
         if index >= seen.rows {
             return Ok(None);
         }

@@ -75,6 +75,21 @@ pub enum StoreError {
         /// Who holds the lock.
         holder: TransactionId,
     },
+    /// A row, or what is waited for, is of a transaction whose two-phase commit has not been decided and whose session is gone.
+    #[error("transaction {} is in limbo", transaction.0)]
+    InLimbo {
+        /// The transaction.
+        transaction: TransactionId,
+    },
+    /// The transaction is not prepared, or any more.
+    #[error("transaction {} is not in limbo", transaction.0)]
+    NotPrepared {
+        /// The transaction.
+        transaction: TransactionId,
+    },
+    /// What the transaction has changed cannot be part of a two-phase commit: see the text.
+    #[error("a transaction that has changed {0} cannot be prepared")]
+    CannotPrepare(&'static str),
     /// A write in a READ ONLY transaction.
     #[error("the transaction is read only")]
     ReadOnly,
@@ -211,6 +226,11 @@ impl From<StoreError> for farbird_types::Error {
                 .and(isc::UPDATE_CONFLICT)
                 .and(isc::CONCURRENT_TRANSACTION)
                 .with(number(other)),
+            StoreError::InLimbo { transaction } => Error::new(isc::REC_IN_LIMBO).with(number(transaction)),
+            StoreError::NotPrepared { .. } => Error::new(isc::NO_RECON),
+            error @ StoreError::CannotPrepare(_) => {
+                Error::new(isc::WISH_LIST).and(isc::RANDOM).with(error.to_string())
+            }
             StoreError::LockConflict { .. } => Error::new(isc::LOCK_CONFLICT),
             StoreError::LockTimeout { .. } => Error::new(isc::LOCK_TIMEOUT),
             StoreError::LayoutChanged { .. } => Error::new(isc::OBSOLETE_METADATA),

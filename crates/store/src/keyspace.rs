@@ -52,6 +52,8 @@ pub(crate) mod meta {
     /// Spilled rows of a committed transaction, of which changes are not versions yet, or blocks name the transaction and
     /// not its commit: transaction, relation. The value is the first row of the first such block (8 bytes), if any.
     pub(crate) const UNSETTLED: &[u8] = b"unsettled/";
+    /// Record of a prepared transaction, a piece of it: transaction, piece (4 bytes, big-endian); see [`crate::transaction::prepared`].
+    pub(crate) const PREPARED: &[u8] = b"prepared/";
     /// Index dropped by a commit, with the commit's number.
     pub(crate) const DROPPED_INDEX: &[u8] = b"dropped index/";
     /// Relation dropped by a commit, with the commit's number.
@@ -108,6 +110,10 @@ pub(crate) mod meta {
 
     pub(crate) fn spilled(transaction: TransactionId) -> Vec<u8> {
         [SPILLED, &transaction.0.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn prepared(transaction: TransactionId, piece: u32) -> Vec<u8> {
+        [PREPARED, &transaction.0.to_be_bytes(), &piece.to_be_bytes()].concat()
     }
 
     pub(crate) fn dropped_index(index: IndexId) -> Vec<u8> {

@@ -84,7 +84,9 @@ pub use scan::{BlockColumns, Projection, RelationScan, RowBatch, ScannedBlocks, 
 pub use shrink::{Shrunk, shrink};
 pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
-pub use transaction::{LaterChange, RowUpdate, Savepoint, SessionRelations, Transaction};
+pub use transaction::{
+    LaterChange, PreparedTransaction, RowUpdate, Savepoint, SessionRelations, Transaction,
+};
 
 pub use farbird_record::{CodecId, ColumnBounds, ColumnValues, ColumnVector, NullBits, UnknownCodecName};
 pub use view::ReadView;

@@ -19,7 +19,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::identifiers::IdMap;
-use crate::row_locks::{ChangedKeys, RowLocks, SHARDS, shard_of, share_stretch};
+use crate::row_locks::{ChangedKeys, LockedRows, RowLocks, SHARDS, shard_of, share_stretch};
 use crate::{CancelFlag, IndexId, LockLevel, RelationId, Result, RowId, StoreError, TransactionId, Wait};
 
 /// What can be locked by one transaction at a time.
@@ -45,6 +45,11 @@ pub(crate) struct TouchedShards(AtomicU64);
 const _: () = assert!(SHARDS <= u64::BITS as usize, "a bit for each shard");
 
 impl TouchedShards {
+    /// All of them: of a transaction whose own are not known.
+    pub(crate) fn all() -> TouchedShards {
+        TouchedShards(AtomicU64::new(u64::MAX))
+    }
+
     fn note(&self, shard: usize) {
         self.0.fetch_or(1 << shard, Ordering::Relaxed);
     }
@@ -70,6 +75,8 @@ struct Held {
     owner: Owner,
     catalog_entries: Vec<Box<[u8]>>,
     relations: HashSet<RelationId>,
+    /// Whether it waits for somebody to say how it ends: nobody waits for it.
+    is_in_limbo: bool,
 }
 
 /// A transaction that waits.
@@ -93,6 +100,8 @@ enum WaitEnd {
     Served,
     /// The row has gone to this transaction, which waits for the waiter.
     Deadlock(TransactionId),
+    /// Nobody knows how this transaction will end.
+    Limbo(TransactionId),
 }
 
 /// Whose transaction it is: those who share a cancel flag share a thread, one thing at a time.
@@ -117,6 +126,16 @@ impl Levels {
 
     pub(crate) fn with(self, level: LockLevel) -> Levels {
         Levels(self.0 | Levels::of(level).0)
+    }
+
+    /// As they stand in a record.
+    pub(crate) fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// What [`Levels::bits`] has told.
+    pub(crate) fn of_bits(bits: u8) -> Levels {
+        Levels(bits)
     }
 
     fn without(self, level: LockLevel) -> Levels {
@@ -158,6 +177,8 @@ pub(crate) struct Waiter<'a> {
     pub(crate) cancel: &'a CancelFlag,
     touched: &'a TouchedShards,
     deadline: Option<Instant>,
+    /// Whether it takes those in limbo for running ones.
+    ignores_limbo: bool,
 }
 
 impl<'a> Waiter<'a> {
@@ -167,7 +188,21 @@ impl<'a> Waiter<'a> {
         cancel: &'a CancelFlag,
         touched: &'a TouchedShards,
     ) -> Waiter<'a> {
-        Waiter { transaction, wait, cancel, touched, deadline: None }
+        Waiter { transaction, wait, cancel, touched, deadline: None, ignores_limbo: false }
+    }
+
+    /// As one who takes transactions in limbo for running ones that do not end in time, or not.
+    pub(crate) fn ignoring_limbo(self, ignores_limbo: bool) -> Waiter<'a> {
+        Waiter { ignores_limbo, ..self }
+    }
+}
+
+impl Waiter<'_> {
+    fn meets_limbo(&self, holder: TransactionId) -> StoreError {
+        match self.ignores_limbo {
+            true => StoreError::LockConflict { holder, relation: None },
+            false => StoreError::InLimbo { transaction: holder },
+        }
     }
 }
 
@@ -199,6 +234,47 @@ impl LockTable {
             }
         }
         self.serve(&mut state, |waiting| waiting.holders.contains(&transaction));
+    }
+
+    /// The rows that a transaction has locked.
+    pub(crate) fn rows_of(&self, transaction: TransactionId, touched: &TouchedShards) -> Vec<LockedRows> {
+        let shards = self.rows.iter().enumerate().filter(|(number, _)| touched.contains(*number));
+        shards.flat_map(|(_, shard)| shard.lock().of(transaction)).collect()
+    }
+
+    /// Announces a transaction of before the open, with all that it has locked.
+    pub(crate) fn restore(
+        &self,
+        transaction: TransactionId,
+        relations: impl Iterator<Item = (RelationId, Levels)>,
+        rows: &[LockedRows],
+    ) {
+        let mut state = self.state.lock();
+        let mut held = Held::default();
+        for (relation, levels) in relations {
+            state.relations.entry(relation).or_default().insert(transaction, levels);
+            held.relations.insert(relation);
+        }
+        state.holders.insert(transaction, held);
+        for rows in rows {
+            if let Some(shard) = self.rows.get(rows.shard()) {
+                shard.lock().restore(transaction, rows);
+            }
+        }
+    }
+
+    /// Nobody waits for this transaction any more: whoever does is told so, and whoever would.
+    pub(crate) fn leave_in_limbo(&self, transaction: TransactionId) {
+        let mut state = self.state.lock();
+        if let Some(held) = state.holders.get_mut(&transaction) {
+            held.is_in_limbo = true;
+        }
+        for waiting in state.waits.values_mut() {
+            if waiting.end.is_none() && waiting.holders.contains(&transaction) {
+                waiting.end = Some(WaitEnd::Limbo(transaction));
+                waiting.wake.notify_one();
+            }
+        }
     }
 
     /// Locks a resource, waiting until it is free. False if the transaction held it before.
@@ -408,6 +484,11 @@ impl LockTable {
         waiter: &mut Waiter<'_>,
     ) -> Result<()> {
         let Some(&holder) = holders.first() else { return Ok(()) };
+        let limbo =
+            holders.iter().find(|holder| state.holders.get(holder).is_some_and(|held| held.is_in_limbo));
+        if let Some(&holder) = limbo {
+            return Err(waiter.meets_limbo(holder));
+        }
         let deadline = match waiter.wait {
             Wait::No => return Err(StoreError::LockConflict { holder, relation: None }),
             Wait::Forever => None,
@@ -436,6 +517,7 @@ impl LockTable {
             match state.waits.get(&waiter.transaction).map(|waiting| waiting.end) {
                 None | Some(Some(WaitEnd::Served)) => break Ok(()),
                 Some(Some(WaitEnd::Deadlock(holder))) => break Err(StoreError::Deadlock { holder }),
+                Some(Some(WaitEnd::Limbo(holder))) => break Err(waiter.meets_limbo(holder)),
                 Some(None) => {}
             }
             if waiter.cancel.is_raised() {
@@ -477,6 +559,9 @@ impl LockTable {
             let end = match new_holder {
                 None => Some(WaitEnd::Served),
                 Some(holder) if state.reaches(&[holder], transaction) => Some(WaitEnd::Deadlock(holder)),
+                Some(holder) if state.holders.get(&holder).is_some_and(|held| held.is_in_limbo) => {
+                    Some(WaitEnd::Limbo(holder))
+                }
                 Some(_) => None,
             };
             let Some(waiting) = state.waits.get_mut(&transaction) else { continue };

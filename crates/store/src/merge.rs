@@ -68,7 +68,7 @@ impl<'a> MergedRows<'a> {
         until: CommitNumber,
         from: u64,
     ) -> Result<MergedRows<'a>> {
-        let visibility = Visibility { until, own_commits: &[], own: None };
+        let visibility = Visibility { until, own_commits: &[], meets_limbo: false, own: None };
         let versions = VisibleVersions::new(inner, cancel, snapshot, relation, visibility, from)?;
         let blocks = VisibleBlocks::new(inner, cancel, snapshot, relation, visibility, from)?;
         Ok(MergedRows { cancel, core: None, relation, change: 0, own: None, versions, blocks })
@@ -320,14 +320,19 @@ impl<'a> VisibleBlocks<'a> {
         let entries =
             snapshot.scan(Space::Blocks(relation), (lower, Bound::Unbounded), Direction::Forward)?;
         let mut blocks = VisibleBlocks { inner, cancel, entries, visibility, current: None };
-        blocks.current = current.and_then(|block| blocks.open(block, from));
+        blocks.current = match current {
+            Some(block) => blocks.open(block, from)?,
+            None => None,
+        };
         Ok(blocks)
     }
 
-    fn open(&self, block: Arc<Block>, from: u64) -> Option<OpenBlock> {
+    fn open(&self, block: Arc<Block>, from: u64) -> Result<Option<OpenBlock>> {
         let seen = self.visibility.of_block(self.inner, &block)?;
-        let place = block.index_from(from);
-        Some(OpenBlock::new(block, place, seen.rows))
+        Ok(seen.map(|seen| {
+            let place = block.index_from(from);
+            OpenBlock::new(block, place, seen.rows)
+        }))
     }
 
     /// The number of the next row.
@@ -341,7 +346,7 @@ impl<'a> VisibleBlocks<'a> {
             let Some(entry) = self.entries.next() else { return Ok(None) };
             let (key, value) = entry?;
             let block = Arc::new(Block::open(&key, value)?);
-            self.current = self.open(block, 0);
+            self.current = self.open(block, 0)?;
         }
     }
 

@@ -89,6 +89,8 @@ pub struct TransactionOptions {
     pub wait: Wait,
     /// SNAPSHOT AT NUMBER: share the snapshot of a running transaction instead of taking a new one.
     pub snapshot_at: Option<CommitNumber>,
+    /// IGNORE LIMBO: rows of transactions in limbo are not met, as if those were running.
+    pub ignore_limbo: bool,
 }
 
 /// The five levels of a relation lock, weakest first (Firebird's table reservation, RESERVING ... FOR).

@@ -7,6 +7,7 @@ use crate::keyspace::{self, meta};
 use crate::spilled::parse_mark;
 use crate::substrate::{Direction, Durability, Space, Substrate, SubstrateState, WriteBatch};
 use crate::temporary::{Instances, put_dropped};
+use crate::transaction::prepared::recorded;
 use crate::{IndexId, RelationId, Result};
 
 /// Deletes BLOBs, half-filled indexes and new relations of transactions that were running when the database was left.
@@ -27,12 +28,16 @@ pub(crate) fn remove_unfinished(substrate: &dyn Substrate) -> Result<()> {
         }
         batch.delete(Space::Meta, key);
     }
+    let prepared = recorded(&*snapshot)?;
     for key in marks(&*snapshot, meta::PENDING_ROWS)? {
         let mark = key.get(meta::PENDING_ROWS.len()..).and_then(parse_mark);
         let value = snapshot.get(Space::Meta, &key)?;
         let Some((relation, indexes)) = mark.zip(value.as_deref().and_then(created_indexes)) else {
             continue;
         };
+        if prepared.contains(&relation.0) {
+            continue;
+        }
         clear_created(relation.1, indexes, &mut batch);
         batch.delete(Space::Meta, key);
     }

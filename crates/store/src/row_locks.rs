@@ -31,6 +31,29 @@ pub(crate) fn share_stretch(one: RowId, other: RowId) -> bool {
 /// So many rows of a relation stand in a stretch.
 const STRETCH_ROWS: u64 = 512;
 
+/// A bit for each of them takes so many words.
+pub(crate) const STRETCH_WORDS: usize = (STRETCH_ROWS / 64) as usize;
+
+/// What one transaction has locked of a stretch, as it is kept in a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LockedRows {
+    pub(crate) relation: RelationId,
+    /// The number of the stretch.
+    pub(crate) stretch: u64,
+    /// A bit for each row.
+    pub(crate) locked: [u64; STRETCH_WORDS],
+    pub(crate) deleted: [u64; STRETCH_WORDS],
+    /// Rows whose keys in these indexes their holder takes away.
+    pub(crate) changed: Vec<(IndexId, [u64; STRETCH_WORDS])>,
+}
+
+impl LockedRows {
+    /// The shard in which they stand.
+    pub(crate) fn shard(&self) -> usize {
+        shard_of(self.relation, RowId(self.stretch.saturating_mul(STRETCH_ROWS)))
+    }
+}
+
 /// A stretch of a relation's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Stretch {
@@ -66,7 +89,7 @@ pub(crate) enum ChangedKeys {
 
 /// A set of a stretch's rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct RowBits([u64; (STRETCH_ROWS / 64) as usize]);
+struct RowBits([u64; STRETCH_WORDS]);
 
 impl RowBits {
     fn place(row: RowId) -> (usize, u64) {
@@ -174,6 +197,34 @@ impl RowLocks {
             held.deleted.remove(row);
             held.changed.iter_mut().for_each(|(_, rows)| rows.remove(row));
         }
+    }
+
+    /// All that a transaction has locked.
+    pub(crate) fn of(&self, holder: TransactionId) -> Vec<LockedRows> {
+        let stretches = self.holders.get(&holder).into_iter().flatten();
+        let held = stretches.filter_map(|stretch| {
+            let held = self.stretches.get(stretch)?.iter().find(|held| held.holder == holder)?;
+            Some(LockedRows {
+                relation: stretch.relation,
+                stretch: stretch.number,
+                locked: held.locked.0,
+                deleted: held.deleted.0,
+                changed: held.changed.iter().map(|(index, rows)| (*index, rows.0)).collect(),
+            })
+        });
+        held.collect()
+    }
+
+    /// Locks what [`RowLocks::of`] has told, where nobody has locked anything yet.
+    pub(crate) fn restore(&mut self, holder: TransactionId, rows: &LockedRows) {
+        let stretch = Stretch { relation: rows.relation, number: rows.stretch };
+        self.stretches.entry(stretch).or_default().push(HeldRows {
+            holder,
+            locked: RowBits(rows.locked),
+            deleted: RowBits(rows.deleted),
+            changed: rows.changed.iter().map(|(index, bits)| (*index, RowBits(*bits))).collect(),
+        });
+        self.holders.entry(holder).or_default().push(stretch);
     }
 
     /// Gives all locks of a transaction back.

@@ -40,6 +40,23 @@ impl RowNumbers {
         Ok(range)
     }
 
+    /// Takes the range again that a transaction of before the open has taken.
+    pub(crate) fn restore(
+        &self,
+        relation: RelationId,
+        range: Range<u64>,
+        first_free: impl FnOnce() -> Result<u64>,
+    ) -> Result<()> {
+        let mut relations = self.relations.lock();
+        let numbers = match relations.entry(relation) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Numbers { next: first_free()?, reserved: BTreeMap::new() }),
+        };
+        numbers.next = numbers.next.max(range.end);
+        numbers.reserved.insert(range.start, range.end);
+        Ok(())
+    }
+
     /// Gives a range back at its transaction's end; `unused` is the part at its end that has no rows.
     pub(crate) fn release(&self, relation: RelationId, start: u64, unused: Range<u64>) {
         if let Some(numbers) = self.relations.lock().get_mut(&relation) {

@@ -12,6 +12,7 @@ use crate::keyspace::{self, meta};
 use crate::recovery::{id, marks};
 use crate::store::OldStates;
 use crate::substrate::{Space, SubstrateState};
+use crate::transaction::prepared::{PreparedRecord, recorded};
 use crate::{CommitNumber, RelationId, Result, RowId, StoreError, TransactionId};
 
 /// Transactions that have spilled.
@@ -41,9 +42,26 @@ pub(crate) struct SpilledTransaction {
     pub(crate) commit: Option<CommitNumber>,
     /// Changes that it has taken back: after the first number, up to the second.
     undone: Vec<(u64, u64)>,
+    /// If it is in limbo: the place of its preparation among the commits.
+    limbo: Option<CommitNumber>,
 }
 
 impl SpilledTransaction {
+    /// A running one.
+    pub(crate) fn running(undone: Vec<(u64, u64)>) -> SpilledTransaction {
+        SpilledTransaction { commit: None, undone, limbo: None }
+    }
+
+    /// The changes that it has taken back: after the first number, up to the second.
+    pub(crate) fn undone(&self) -> &[(u64, u64)] {
+        &self.undone
+    }
+
+    /// Whether who reads as of a commit cannot know whether its changes are to be seen.
+    pub(crate) fn is_in_limbo_at(&self, until: CommitNumber) -> bool {
+        self.commit.is_none() && self.limbo.is_some_and(|number| number <= until)
+    }
+
     /// Whether a change was taken back.
     pub(crate) fn is_undone(&self, change: u64) -> bool {
         self.undone.iter().any(|(after, until)| (after + 1..=*until).contains(&change))
@@ -68,6 +86,7 @@ impl SpilledTransaction {
         Some(SpilledTransaction {
             commit: Some(CommitNumber(number(commit))),
             undone: undone.iter().map(|[after, until]| (number(after), number(until))).collect(),
+            limbo: None,
         })
     }
 }
@@ -84,10 +103,22 @@ impl SpilledTransactions {
             let spilled = SpilledTransaction::decode(&value).ok_or_else(damaged)?;
             state.transactions.insert(TransactionId(transaction), spilled);
         }
+        let prepared = recorded(snapshot)?;
+        for id in &prepared {
+            let Some((record, _)) = PreparedRecord::read(snapshot, *id)? else { continue };
+            let limbo = SpilledTransaction {
+                limbo: Some(record.number),
+                ..SpilledTransaction::running(record.undone)
+            };
+            state.transactions.insert(*id, limbo);
+        }
         for prefix in [meta::PENDING_ROWS, meta::UNSETTLED] {
             for key in marks(snapshot, prefix)? {
                 let (transaction, relation) =
                     key.get(prefix.len()..).and_then(parse_mark).ok_or_else(damaged)?;
+                if prefix == meta::PENDING_ROWS && prepared.contains(&transaction) {
+                    continue;
+                }
                 let first_block = match prefix {
                     // What a crash has left may be anywhere.
                     meta::PENDING_ROWS => Some(RowId(0)),
@@ -121,6 +152,13 @@ impl SpilledTransactions {
     /// Notes that a running transaction spills.
     pub(crate) fn begin(&self, transaction: TransactionId) {
         self.state.write().transactions.entry(transaction).or_default();
+    }
+
+    /// Notes that the session of a prepared transaction is gone.
+    pub(crate) fn leave_in_limbo(&self, transaction: TransactionId, number: CommitNumber) {
+        if let Some(spilled) = self.state.write().transactions.get_mut(&transaction) {
+            spilled.limbo = Some(number);
+        }
     }
 
     /// Notes that a running transaction has taken changes back.
@@ -166,6 +204,12 @@ impl SpilledTransactions {
     /// Whether a transaction has spilled and still runs.
     pub(crate) fn is_running(&self, transaction: TransactionId) -> bool {
         self.state.read().transactions.get(&transaction).is_some_and(|spilled| spilled.commit.is_none())
+    }
+
+    /// As [`SpilledTransaction::is_in_limbo_at`].
+    pub(crate) fn is_in_limbo_at(&self, transaction: TransactionId, until: CommitNumber) -> bool {
+        let state = self.state.read();
+        state.transactions.get(&transaction).is_some_and(|spilled| spilled.is_in_limbo_at(until))
     }
 
     /// The commit of a transaction; `None` while it runs, or if it never committed.
@@ -266,7 +310,8 @@ mod tests {
 
     #[test]
     fn undone_changes_come_back_from_their_mark() {
-        let mut spilled = SpilledTransaction { commit: Some(CommitNumber(7)), undone: Vec::new() };
+        let mut spilled =
+            SpilledTransaction { commit: Some(CommitNumber(7)), ..SpilledTransaction::default() };
         spilled.undo(10, 20);
         spilled.undo(15, 30);
         spilled.undo(30, 40);

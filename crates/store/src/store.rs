@@ -29,6 +29,7 @@ use crate::substrate::{
 };
 use crate::sweep::Sweeper;
 use crate::temporary::Instances;
+use crate::transaction::prepared::PreparedTransactions;
 use crate::{
     CancelFlag, CommitNumber, FileKind, IndexId, Isolation, RelationId, RelationLayout, Result, StoreError,
     StoreOptions, StoreStatistics, Transaction, TransactionId, TransactionOptions, identify, recovery,
@@ -71,6 +72,7 @@ pub(crate) struct Inner {
     pub(crate) registry: Registry,
     pub(crate) locks: Arc<LockTable>,
     pub(crate) pending_keys: PendingKeys,
+    pub(crate) prepared: PreparedTransactions,
     pub(crate) row_numbers: RowNumbers,
     pub(crate) sequences: Sequences,
     pub(crate) blob_numbers: Counter,
@@ -232,6 +234,7 @@ impl Store {
             registry: Registry::default(),
             locks: Arc::default(),
             pending_keys: PendingKeys::default(),
+            prepared: PreparedTransactions::default(),
             row_numbers: RowNumbers::default(),
             sequences: Sequences::load(&*snapshot)?,
             blob_numbers: Counter::load(&*snapshot, meta::BLOBS_RESERVED, BLOBS_RESERVED)?,
@@ -255,6 +258,7 @@ impl Store {
             substrate,
         };
         let inner = Arc::new(inner);
+        inner.load_prepared()?;
         if inner.options.background_sweep {
             inner.sweeper.start(&inner);
         }
@@ -375,9 +379,11 @@ impl Store {
             .map(|transaction| transaction.oldest_active)
             .min()
             .unwrap_or(oldest_active);
+        let oldest_of_interest =
+            self.inner.oldest_prepared().map_or(oldest_active, |it| it.min(oldest_active));
         StoreStatistics {
-            // No trace of a rolled back transaction is left, so none older than the oldest active is of interest.
-            oldest_transaction: TransactionId(oldest_active.0.saturating_sub(1)),
+            // No trace of a rolled back transaction is left, so of the older ones only those in limbo are of interest.
+            oldest_transaction: TransactionId(oldest_of_interest.0.saturating_sub(1)),
             oldest_active,
             oldest_snapshot,
             next_transaction,

@@ -252,8 +252,8 @@ impl RelationWrites {
         }
     }
 
-    fn take_runs(&mut self, relation: RelationId, spill: &mut Spill) {
-        let finished = self.runs.len().saturating_sub(1);
+    fn take_runs(&mut self, relation: RelationId, spill: &mut Spill, is_final: bool) {
+        let finished = if is_final { self.runs.len() } else { self.runs.len().saturating_sub(1) };
         for run in self.runs.iter_mut().take(finished) {
             let count = run.len();
             if let RunRows::InMemory(rows) = &mut run.rows {
@@ -534,11 +534,11 @@ impl WriteSet {
     }
 
     /// Takes out what can be spilled: finished runs of inserted rows, changes of rows that are not of an unfinished run,
-    /// and the index entries of both.
-    pub(crate) fn take_spill(&mut self, live: &LiveChanges) -> Spill {
+    /// and the index entries of both. `is_final`: all, since nothing is inserted any more.
+    pub(crate) fn take_spill(&mut self, live: &LiveChanges, is_final: bool) -> Spill {
         let mut spill = Spill::default();
         for (relation, writes) in &mut self.relations {
-            writes.take_runs(*relation, &mut spill);
+            writes.take_runs(*relation, &mut spill, is_final);
             writes.take_changes(*relation, &mut spill);
         }
         let unfinished: IdMap<IndexId, Range<u64>> = self

@@ -1,8 +1,7 @@
-//! Two-phase commit, on servers that have it.
+//! Two-phase commit.
 
 use farbird_client::Value;
 use farbird_client::blocking::{Connection, commit_together};
-use farbird_types::isc;
 
 use crate::servers::{all, begin, run, value};
 
@@ -16,13 +15,7 @@ fn a_prepared_transaction_outlives_its_connection() {
             let other = Connection::attach(&location, &place.options).unwrap();
             let transaction = begin(&other);
             other.run(&transaction, "insert into t values (1)").unwrap();
-            if let Err(error) = other.prepare_transaction(&transaction, b"a note") {
-                // Farbird has no two-phase commit yet, and says so.
-                assert_eq!(error.gds_code(), isc::WISH_LIST, "{error}");
-                drop(transaction);
-                other.close().unwrap();
-                continue;
-            }
+            other.prepare_transaction(&transaction, b"a note").unwrap();
             other.canceller().abort();
             drop((transaction, other));
             let mut numbers = connection.limbo().unwrap();
@@ -62,15 +55,9 @@ fn transactions_on_two_databases_are_committed_together_or_not_at_all() {
                 (connection.clone(), transaction)
             })
             .collect();
-        let expected = match commit_together(parts) {
-            Ok(()) => 1,
-            Err(error) => {
-                assert_eq!(error.gds_code(), isc::WISH_LIST, "{error}");
-                0
-            }
-        };
+        commit_together(parts).unwrap();
         for connection in connections {
-            assert_eq!(value(&connection, "select count(*) from t"), Value::integer(expected));
+            assert_eq!(value(&connection, "select count(*) from t"), Value::integer(1));
             connection.drop_database().unwrap();
         }
     }

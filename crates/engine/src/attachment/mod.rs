@@ -19,6 +19,7 @@ mod statements;
 mod table_sizes;
 mod transaction_statement;
 mod transactions;
+mod two_phase;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ use known_blobs::KnownBlobs;
 use requests::RequestSlot;
 use statements::StatementSlot;
 use transactions::TransactionSlot;
+use two_phase::PreparedSlot;
 
 /// Most handles of one kind that an attachment may hold.
 pub const HANDLES_MAX: usize = 65_000;
@@ -51,6 +53,8 @@ pub struct Attachment {
     database: Option<Arc<Database>>,
     session: Arc<Session>,
     transactions: BTreeMap<TransactionHandle, TransactionSlot>,
+    /// Those that can only be committed or rolled back any more.
+    prepared: BTreeMap<TransactionHandle, PreparedSlot>,
     /// The rows that it keeps in temporary tables, once it has begun a transaction.
     temporary: Option<Arc<SessionRelations>>,
     statements: BTreeMap<StatementHandle, StatementSlot>,
@@ -101,6 +105,7 @@ impl Attachment {
             database: Some(database),
             session,
             transactions: BTreeMap::new(),
+            prepared: BTreeMap::new(),
             temporary: None,
             statements: BTreeMap::new(),
             blobs: BTreeMap::new(),
@@ -179,7 +184,7 @@ impl Attachment {
         }
     }
 
-    /// Closes cursors and BLOBs and rolls transactions back.
+    /// Closes cursors and BLOBs and rolls transactions back; those that are prepared stay in limbo.
     fn end_everything(&mut self) {
         self.requests.clear();
         self.statements.clear();
@@ -189,6 +194,7 @@ impl Attachment {
                 tracing::warn!(attachment = self.session.id, %error, "rollback at detach failed");
             }
         }
+        self.leave_prepared();
         self.temporary = None;
     }
 

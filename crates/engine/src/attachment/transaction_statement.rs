@@ -79,6 +79,7 @@ fn parameters(set: &SetTransaction) -> TransactionParameters {
         at_snapshot,
         auto_commit: set.auto_commit,
         no_auto_undo: set.no_auto_undo,
+        ignore_limbo: set.ignore_limbo,
         reservations: set
             .reserving
             .iter()

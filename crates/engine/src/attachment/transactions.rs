@@ -26,6 +26,13 @@ pub(super) struct TransactionSlot {
     savepoints: Vec<NamedSavepoint>,
 }
 
+impl TransactionSlot {
+    /// A transaction that has no savepoints by name.
+    pub(super) fn new(transaction: Box<Transaction>) -> TransactionSlot {
+        TransactionSlot { transaction, savepoints: Vec::new() }
+    }
+}
+
 struct NamedSavepoint {
     name: String,
     store: Savepoint,
@@ -71,7 +78,7 @@ impl Attachment {
         parameters: TransactionParameters,
     ) -> Result<TransactionHandle> {
         self.check_open()?;
-        if self.transactions.len() >= HANDLES_MAX {
+        if self.transactions.len() + self.prepared.len() >= HANDLES_MAX {
             return Err(Error::new(isc::TOO_MANY_HANDLES));
         }
         let options = TransactionOptions {
@@ -90,6 +97,7 @@ impl Attachment {
                 Some(timeout) => Wait::Timeout(timeout),
             },
             snapshot_at: parameters.at_snapshot.map(CommitNumber),
+            ignore_limbo: parameters.ignore_limbo,
         };
         let cancel = self.session.interrupt.cancel.clone();
         let database = Arc::clone(self.database());
@@ -116,8 +124,7 @@ impl Attachment {
             },
         );
         let handle = TransactionHandle(self.new_handle());
-        self.transactions
-            .insert(handle, TransactionSlot { transaction: Box::new(transaction), savepoints: Vec::new() });
+        self.transactions.insert(handle, TransactionSlot::new(Box::new(transaction)));
         Ok(handle)
     }
 
@@ -128,6 +135,9 @@ impl Attachment {
     /// Everything is on the disk when this returns.
     pub fn commit(&mut self, handle: TransactionHandle) -> Result<()> {
         self.check_open()?;
+        if self.is_prepared(handle) {
+            return self.commit_prepared(handle);
+        }
         self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
         self.commit_quietly(handle)
     }
@@ -158,7 +168,11 @@ impl Attachment {
     ///
     /// # Errors
     /// `isc_bad_trans_handle`.
-    pub fn name_commit(&self, handle: TransactionHandle, name: CommitName) -> Result<()> {
+    pub fn name_commit(&mut self, handle: TransactionHandle, name: CommitName) -> Result<()> {
+        if let Some(slot) = self.prepared.get_mut(&handle) {
+            slot.name = Some(name);
+            return Ok(());
+        }
         let store = &self.transaction(handle)?.store;
         store.name_commit(name).map_err(|error| self.database().status(error))
     }
@@ -189,6 +203,9 @@ impl Attachment {
 
     /// Undoes everything.
     pub fn rollback(&mut self, handle: TransactionHandle) -> Result<()> {
+        if self.is_prepared(handle) {
+            return self.roll_back_prepared(handle);
+        }
         self.fire_regardless(DatabaseEvent::TransactionRollback, self.transaction(handle)?);
         self.rollback_quietly(handle)
     }
@@ -228,6 +245,9 @@ impl Attachment {
 
     /// Facts about a transaction.
     pub fn transaction_facts(&self, handle: TransactionHandle) -> Result<TransactionFacts> {
+        if let Some(slot) = self.prepared.get(&handle) {
+            return Ok(slot.facts(&self.database().store.statistics()));
+        }
         let transaction = self.transaction(handle)?;
         let statistics = self.database().store.statistics();
         Ok(TransactionFacts {
@@ -240,25 +260,30 @@ impl Attachment {
         })
     }
 
-    /// How many transactions are open.
+    /// How many transactions are open that an end of the session would roll back.
     pub fn transaction_count(&self) -> usize {
         self.transactions.len()
     }
 
-    /// Whether the handle names a live transaction.
+    /// Whether the handle names a live transaction, or a prepared one.
     pub fn has_transaction(&self, handle: TransactionHandle) -> bool {
-        self.transactions.contains_key(&handle)
+        self.transactions.contains_key(&handle) || self.is_prepared(handle)
     }
 
     /// Whether a failed write has taken the transaction's work away, so that only rolling it back is left; or there is no
     /// such transaction any more.
     pub fn is_transaction_lost(&self, handle: TransactionHandle) -> bool {
-        self.transactions.get(&handle).is_none_or(|slot| slot.transaction.store.is_lost())
+        !self.is_prepared(handle)
+            && self.transactions.get(&handle).is_none_or(|slot| slot.transaction.store.is_lost())
     }
 
     /// A transaction by handle.
     pub(super) fn transaction(&self, handle: TransactionHandle) -> Result<&Transaction> {
-        self.transactions.get(&handle).map(|slot| &*slot.transaction).ok_or_else(bad_handle)
+        let slot = self.transactions.get(&handle).ok_or_else(|| match self.is_prepared(handle) {
+            true => Error::new(isc::REQ_NO_TRANS),
+            false => bad_handle(),
+        });
+        slot.map(|slot| &*slot.transaction)
     }
 
     /// SAVEPOINT: a name used again moves to the new place.
@@ -350,7 +375,7 @@ fn reserve_tables(transaction: &Transaction) -> Result<()> {
     Ok(())
 }
 
-fn bad_handle() -> Error {
+pub(super) fn bad_handle() -> Error {
     Error::new(isc::BAD_TRANS_HANDLE)
 }
 

@@ -77,6 +77,8 @@ pub fn back_up_database(
 ) -> Result<BackupSummary> {
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
+        // What is in limbo is not part of a backup: nobody knows yet whether it has happened.
+        ignore_limbo: true,
         // It locks nothing that it could wait for, and writes nothing.
         access: farbird_store::Access::ReadOnly,
         wait: Wait::No,

@@ -44,7 +44,8 @@ pub(super) fn check_references(
     begun: &mut dyn FnMut(&str),
     cancel: &Arc<CancelFlag>,
 ) -> Result<()> {
-    let transaction = store.begin(TransactionOptions::default(), Arc::clone(cancel))?;
+    let options = TransactionOptions { ignore_limbo: true, ..TransactionOptions::default() };
+    let transaction = store.begin(options, Arc::clone(cancel))?;
     let view = transaction.view()?;
     for child in catalog.relations.values().filter(|relation| relation.is_stored()) {
         for reference in references_of(catalog, child) {

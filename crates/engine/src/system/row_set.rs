@@ -7,7 +7,7 @@ use farbird_types::{CharacterSet, Result, SqlType, Text, TimestampTz, Value};
 
 use crate::catalog::{Catalog, Column, Relation};
 use crate::expression::ExecutionContext;
-use crate::function::blob::text_blob;
+use crate::function::blob::{bytes_blob, text_blob};
 
 /// blr_version5, blr_eoc.
 const EMPTY_PROGRAM: [u8; 2] = [5, 76];
@@ -181,6 +181,20 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
         let value = Value::Blob(text_blob(self.context, &text, BLR_SUBTYPE, CharacterSet::NONE)?);
         self.program = Some(value.clone());
         Ok(value)
+    }
+
+    /// Bytes in a BLOB, which is made only if the column is asked for.
+    pub(super) fn binary(&mut self, column: &str, bytes: &[u8]) -> &mut Self {
+        let sql_type =
+            self.wanted.get(column).and_then(|position| self.columns.get(*position)).map(|it| it.sql_type);
+        let Some(SqlType::Blob { subtype, character_set, .. }) = sql_type else { return self };
+        match bytes_blob(self.context, bytes, subtype, character_set) {
+            Ok(id) => self.set(column, |_| Value::Blob(id)),
+            Err(error) => {
+                self.failure.get_or_insert(error);
+                self
+            }
+        }
     }
 
     fn make_blob(&mut self, column: &str, text: &str) -> Result<Value> {

@@ -50,6 +50,7 @@ pub(crate) fn rows(
         "RDB$KEYWORDS" => constants::keywords(&mut rows),
         "RDB$TIME_ZONES" => constants::time_zones(&mut rows),
         "RDB$PUBLICATIONS" => constants::publications(&mut rows),
+        "RDB$TRANSACTIONS" => tables::transactions(&mut rows),
         "RDB$ROLES" => access::roles(&mut rows),
         "RDB$USER_PRIVILEGES" => access::user_privileges(&mut rows),
         "SEC$USERS" => access::users(&mut rows)?,

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use farbird_types::{CharacterSet, SqlType};
+use farbird_types::{CharacterSet, SqlType, TimestampTz};
 
 use crate::catalog::dependencies::dependencies;
 use crate::catalog::system_tables::{SystemDomain, domains};
 use crate::catalog::{Catalog, Column, Relation, RelationKind, Routine};
+use crate::clock;
 use crate::function::context_variable;
 use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
@@ -314,5 +315,23 @@ pub(super) fn all_dependencies(rows: &mut RowSet<'_, '_, '_>) {
             .number("RDB$DEPENDENT_TYPE", dependency.dependent_type)
             .number("RDB$DEPENDED_ON_TYPE", dependency.used_type)
             .optional_text("RDB$PACKAGE_NAME", dependency.used_package.as_deref());
+    }
+}
+
+/// RDB$TRANSACTION_STATE of one that is prepared (isc_info's LIMBO).
+const LIMBO: i64 = 1;
+
+/// RDB$TRANSACTIONS: those that are prepared. Of ended ones nothing is kept.
+pub(super) fn transactions(rows: &mut RowSet<'_, '_, '_>) {
+    let zone = rows.context.session.settings.lock().time_zone;
+    for prepared in rows.context.database.store.prepared() {
+        let at = i64::try_from(prepared.at).unwrap_or(i64::MAX);
+        rows.row()
+            .number("RDB$TRANSACTION_ID", i64::try_from(prepared.id.0).unwrap_or(i64::MAX))
+            .number("RDB$TRANSACTION_STATE", LIMBO)
+            .timestamp("RDB$TIMESTAMP", TimestampTz { utc: clock::timestamp_of_us(at), zone });
+        if !prepared.description.is_empty() {
+            rows.binary("RDB$TRANSACTION_DESCRIPTION", &prepared.description);
+        }
     }
 }

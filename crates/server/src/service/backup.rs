@@ -127,6 +127,32 @@ pub(super) fn unsupported(what: &str) -> Error {
     Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("backup and restore: {what} is not supported"))
 }
 
+/// Attaches as the user, for what only administrators and the database's owner may do.
+///
+/// # Errors
+/// `isc_miss_prvlg` with the privilege; for administrators why it cannot be attached to.
+pub(super) fn attach(
+    shared: &Arc<Shared>,
+    identity: &Identity,
+    database: &str,
+    privilege: &str,
+) -> Result<Attachment> {
+    let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
+    let attached = shared
+        .locations
+        .resolve(database)
+        .and_then(|path| shared.engine.attach(&path, attach_options(identity), users));
+    // Whoever may not do it is not told what the file is, nor whether there is one.
+    let may = |attachment: &Attachment| {
+        identity.admin || attachment.database().catalog().database.owner == identity.user
+    };
+    match attached {
+        Ok(attachment) if may(&attachment) => Ok(attachment),
+        Err(error) if identity.admin => Err(error),
+        _ => Err(Error::new(isc::MISS_PRVLG).with(privilege)),
+    }
+}
+
 /// Starts a backup.
 ///
 /// # Errors
@@ -137,20 +163,7 @@ pub(super) fn start_backup(
     arguments: Arguments,
 ) -> Result<Running> {
     let Arguments { database, file, verbose, .. } = arguments;
-    let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
-    let attached = shared
-        .locations
-        .resolve(&database)
-        .and_then(|path| shared.engine.attach(&path, attach_options(identity), users));
-    // Whoever may not back a file up is not told what it is, nor whether there is one.
-    let may = |attachment: &Attachment| {
-        identity.admin || attachment.database().catalog().database.owner == identity.user
-    };
-    let attachment = match attached {
-        Ok(attachment) if may(&attachment) => attachment,
-        Err(error) if identity.admin => return Err(error),
-        _ => return Err(Error::new(isc::MISS_PRVLG).with("USE_GBAK_UTILITY")),
-    };
+    let attachment = attach(shared, identity, &database, "USE_GBAK_UTILITY")?;
     if file == STDOUT {
         if verbose {
             let text = "a backup to the client cannot be verbose: its bytes take the place of lines";

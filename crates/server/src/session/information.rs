@@ -116,8 +116,12 @@ impl Session {
             database::DB_PROVIDER => writer.integer(item, PROVIDER_FIREBIRD),
             database::FORCED_WRITES => writer.integer(item, 1),
             database::SWEEP_INTERVAL => writer.integer(item, 20_000),
-            // One item for each transaction in limbo: there are none.
-            database::LIMBO => {}
+            // One item for each.
+            database::LIMBO => {
+                for id in attachment.prepared_transactions() {
+                    writer.integer(item, number(id));
+                }
+            }
             database::NO_RESERVE
             | database::ALLOCATION
             | database::REPLICA_MODE

@@ -215,9 +215,13 @@ impl Session {
             Request::StartTransaction { tpb, .. } => Answer::Now(self.start_transaction(&tpb)?),
             Request::Commit(transaction) => Answer::Now(self.commit(transaction)?),
             Request::Rollback(transaction) => Answer::Now(self.rollback(transaction)?),
-            Request::PrepareTransaction(transaction) | Request::PrepareTransaction2 { transaction, .. } => {
-                Answer::Now(self.prepare_transaction(transaction)?)
+            Request::PrepareTransaction(transaction) => {
+                Answer::Now(self.prepare_transaction(transaction, &[])?)
             }
+            Request::PrepareTransaction2 { transaction, message } => {
+                Answer::Now(self.prepare_transaction(transaction, &message)?)
+            }
+            Request::Reconnect { transaction_id, .. } => Answer::Now(self.reconnect(&transaction_id)?),
             Request::CommitRetaining(transaction) => Answer::Now(self.commit_retaining(transaction)?),
             Request::RollbackRetaining(transaction) => Answer::Now(self.rollback_retaining(transaction)?),
 
@@ -299,7 +303,7 @@ impl Session {
                 Answer::None
             }
             Request::Cancel { .. } | Request::Disconnect | Request::Dummy => Answer::None,
-            // Requests of one message each way (op_transact), arrays, two-phase commit, replication: not built yet.
+            // Requests of one message each way (op_transact), arrays, replication: not built yet.
             _ => return Err(Error::new(isc::WISH_LIST)),
         })
     }

@@ -47,6 +47,7 @@ struct Block {
     at_snapshot: Option<u64>,
     auto_commit: bool,
     no_auto_undo: bool,
+    ignore_limbo: bool,
     reservations: Vec<TableReservation>,
 }
 
@@ -100,7 +101,8 @@ impl Block {
             tpb::VERB_TIME | tpb::COMMIT_TIME => return counted(item, rest).map(|(_, after)| after),
             tpb::AUTOCOMMIT => self.auto_commit = true,
             tpb::NO_AUTO_UNDO => self.no_auto_undo = true,
-            tpb::IGNORE_LIMBO | tpb::RESTART_REQUESTS | tpb::AUTO_RELEASE_TEMP_BLOBID => {}
+            tpb::IGNORE_LIMBO => self.ignore_limbo = true,
+            tpb::RESTART_REQUESTS | tpb::AUTO_RELEASE_TEMP_BLOBID => {}
             _ => return Err(Error::new(isc::BAD_TPB_FORM)),
         }
         Ok(rest)
@@ -203,6 +205,7 @@ impl Block {
             at_snapshot: self.at_snapshot,
             auto_commit: self.auto_commit,
             no_auto_undo: self.no_auto_undo,
+            ignore_limbo: self.ignore_limbo,
             reservations: self.reservations,
         }
     }

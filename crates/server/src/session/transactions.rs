@@ -47,10 +47,24 @@ impl Session {
         Ok(Response::success())
     }
 
-    /// op_prepare: two-phase commit is not built. The transaction goes on, as it does in Firebird after a failure.
-    pub(super) fn prepare_transaction(&mut self, handle: Handle) -> Result<Response> {
-        self.objects.transaction(handle)?;
-        Err(Error::new(isc::WISH_LIST))
+    /// op_prepare and op_prepare2: after a failure the transaction goes on.
+    pub(super) fn prepare_transaction(&mut self, handle: Handle, description: &[u8]) -> Result<Response> {
+        let transaction = self.objects.transaction(handle)?;
+        self.attachment()?.prepare_transaction(transaction, description)?;
+        Ok(Response::success())
+    }
+
+    /// op_reconnect: the number comes in as many bytes as the client likes, the lowest first.
+    pub(super) fn reconnect(&mut self, number: &[u8]) -> Result<Response> {
+        self.objects.forget_latest();
+        let (low, high) = number.split_at(number.len().min(size_of::<u64>()));
+        if high.iter().any(|byte| *byte != 0) {
+            return Err(Error::new(isc::NO_RECON));
+        }
+        let number = low.iter().rev().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        let transaction = self.attachment()?.reconnect_transaction(number)?;
+        let handle = self.objects.insert(Object::Transaction(transaction))?;
+        Ok(Response::object(handle))
     }
 
     /// After an error the transaction may still be there: then its handle stays.

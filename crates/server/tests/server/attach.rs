@@ -120,6 +120,7 @@ fn a_prepare_that_fails_leaves_its_transaction_open() {
     let transaction = client.start();
     client.run_in(transaction, "INSERT INTO T VALUES (1)").unwrap();
     assert_eq!(code(client.ask(Request::PrepareTransaction(Handle(77)))), isc::BAD_TRANS_HANDLE);
+    client.run_in(transaction, "CREATE TABLE U (ID INTEGER)").unwrap();
     assert_eq!(code(client.ask(Request::PrepareTransaction(transaction))), isc::WISH_LIST);
     client.commit(transaction);
     assert_eq!(code(client.ask(Request::Commit(transaction))), isc::BAD_TRANS_HANDLE);

@@ -20,4 +20,5 @@ mod scrolling;
 mod services;
 mod statements;
 mod stops;
+mod two_phase;
 mod working_day;

@@ -54,6 +54,26 @@ fn act(client: &mut Client, action: u8, arguments: &[(u8, &str)]) -> Result<(), 
     client.ask(Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block }).map(|_| ())
 }
 
+/// Asks the repair service for something about a transaction of a database.
+pub(crate) fn ask_repair(server: &TestServer, database: &str, tag: u8, value: u32) -> Result<Client, Error> {
+    let mut client = manager(server, &Login::default());
+    let mut block = vec![spb::action::REPAIR, spb::DBNAME];
+    block.extend((database.len() as u16).to_le_bytes());
+    block.extend(database.as_bytes());
+    block.push(tag);
+    block.extend(value.to_le_bytes());
+    client.ask(Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block })?;
+    Ok(client)
+}
+
+/// The items about transactions in limbo that the repair service lists.
+pub(crate) fn limbo_of_service(server: &TestServer, database: &str) -> Result<Vec<u8>, Error> {
+    let mut client = ask_repair(server, database, spb::OPTIONS, u32::from(spb::repair::LIST_LIMBO_TRANS))?;
+    let answer = ask(&mut client, &[spb::info::LIMBO_TRANS])?;
+    let length = usize::from(u16::from_le_bytes([answer[1], answer[2]]));
+    Ok(answer[3..3 + length].to_vec())
+}
+
 fn login(user: &str, password: &str) -> Login {
     Login { user: user.to_owned(), password: password.to_owned(), ..Login::default() }
 }

@@ -34,7 +34,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{Result, StoreError};
 
 pub use reader::{BlobReader, SeekFrom, SegmentRead};
-pub(crate) use set::{BlobCommit, BlobSet};
+pub(crate) use set::{BlobCommit, BlobSet, PreparedBlobs, remove_spilled};
 pub use writer::BlobWriter;
 
 /// How a BLOB is created.

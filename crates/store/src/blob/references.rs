@@ -81,7 +81,7 @@ pub(super) fn put_reference(owner: u64, referrer: u64, batch: &mut WriteBatch) {
 }
 
 /// Notes that a BLOB with contents of its own has no row, and is needed by others only.
-pub(super) fn put_ownerless(owner: u64, batch: &mut WriteBatch) {
+pub(crate) fn put_ownerless(owner: u64, batch: &mut WriteBatch) {
     put_reference(owner, OWNERLESS, batch);
 }
 

@@ -80,6 +80,17 @@ impl BlobCommit {
     }
 }
 
+/// What the first phase of a two-phase commit does about BLOBs.
+#[derive(Debug)]
+pub(crate) struct PreparedBlobs {
+    /// Puts them into the file, and takes away the marks under which an open would remove them.
+    pub(crate) batch: WriteBatch,
+    /// All of them.
+    pub(crate) ids: Vec<u64>,
+    /// As [`BlobCommit`] has it: to be entered with the commit.
+    pub(crate) ownerless: Vec<u64>,
+}
+
 impl BlobSet {
     pub(crate) fn is_empty(&self) -> bool {
         self.blobs.is_empty()
@@ -317,6 +328,15 @@ impl BlobSet {
         commit
     }
 
+    /// What the first phase of a two-phase commit has to write.
+    pub(crate) fn to_prepare(&self) -> PreparedBlobs {
+        let mut commit = self.to_commit();
+        let ownerless = std::mem::take(&mut commit.ownerless);
+        let mut batch = WriteBatch::new();
+        commit.write(&mut batch);
+        PreparedBlobs { batch, ids: self.committed().into_iter().collect(), ownerless }
+    }
+
     /// After a commit: its BLOBs are no more this transaction's affair.
     pub(crate) fn forget_adopted(&mut self) {
         let committed = self.committed();
@@ -349,7 +369,8 @@ impl BlobSet {
     }
 }
 
-fn remove_spilled(inner: &Inner, blobs: &[u64]) -> Result<()> {
+/// Removes uncommitted BLOBs that are in the file, with their marks.
+pub(crate) fn remove_spilled(inner: &Inner, blobs: &[u64]) -> Result<()> {
     let snapshot = inner.snapshot();
     let mut batch = WriteBatch::new();
     for blob in blobs {

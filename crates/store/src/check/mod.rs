@@ -193,7 +193,8 @@ impl Store {
         progress: &mut dyn FnMut(CheckProgress),
         cancel: &Arc<CancelFlag>,
     ) -> Result<CheckReport> {
-        let transaction = self.begin(TransactionOptions::default(), Arc::clone(cancel))?;
+        let options = TransactionOptions { ignore_limbo: true, ..TransactionOptions::default() };
+        let transaction = self.begin(options, Arc::clone(cancel))?;
         let (snapshot, view) = {
             // No commit comes between the two.
             let _guard = self.inner.begin_write();

@@ -530,6 +530,7 @@ mod tests {
             access: Access::ReadWrite,
             wait: Wait::No,
             snapshot_at: None,
+            ignore_limbo: false,
         };
         store.begin(options, CancelFlag::new()).expect("begin")
     }

@@ -308,6 +308,7 @@ mod tests {
             access: Access::ReadWrite,
             wait: Wait::No,
             snapshot_at: None,
+            ignore_limbo: false,
         };
         store.begin(options, CancelFlag::new()).expect("begin")
     }
@@ -319,7 +320,7 @@ mod tests {
         row: RowId,
         until: CommitNumber,
     ) -> Option<CommittedRow> {
-        let visibility = Visibility { until, own_commits: &[], own: None };
+        let visibility = Visibility { until, own_commits: &[], meets_limbo: false, own: None };
         find_row(&store.inner, state, numbers().id, row, visibility).expect("a read")
     }
 

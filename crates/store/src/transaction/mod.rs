@@ -9,6 +9,8 @@ mod commit;
 mod ddl;
 mod insert_many;
 mod later_change;
+mod prepare;
+pub(crate) mod prepared;
 mod read;
 mod spill;
 mod temporary;
@@ -42,11 +44,13 @@ use commit::CommitContent;
 use ddl::DdlChange;
 use farbird_record::{CodecId, RecordFormat};
 pub use later_change::LaterChange;
+pub use prepared::PreparedTransaction;
 pub(crate) use read::read_visible;
 use spill::SpilledRelation;
 use temporary::InstanceMap;
 pub use temporary::SessionRelations;
 use write::Scratch;
+pub(crate) use write::first_free_row;
 pub use write_many::RowUpdate;
 
 /// A running transaction. Dropping it rolls it back.
@@ -109,6 +113,8 @@ pub(crate) struct Core {
     /// How many writes of the store had failed before its first change.
     failures: u64,
     scratch: Scratch,
+    /// IGNORE LIMBO.
+    ignores_limbo: bool,
     /// The name of its commit.
     name: Option<NamedCommit>,
     /// Whether its commit has failed: its changes are gone, and only rolling it back is left.
@@ -139,7 +145,7 @@ impl fmt::Debug for Transaction {
 const ROW_NUMBER_STEPS: [u64; 6] = [1, 4, 16, 64, 512, BLOCK_ROWS_MAX as u64];
 
 impl Core {
-    fn new(id: TransactionId, snapshot: CommitNumber) -> Core {
+    fn new(id: TransactionId, snapshot: CommitNumber, ignores_limbo: bool) -> Core {
         Core {
             id,
             snapshot,
@@ -160,6 +166,7 @@ impl Core {
             committed_entries: Arc::default(),
             failures: 0,
             scratch: Scratch::default(),
+            ignores_limbo,
             name: None,
             has_failed: false,
         }
@@ -190,7 +197,8 @@ impl Core {
 
     /// What a view sees of a relation's rows in the substrate.
     pub(crate) fn visibility(&self, relation: RelationId, view: &ReadView) -> Visibility<'_> {
-        self.visibility_at(relation, view.commit_number(), view.change())
+        let seen = self.visibility_at(relation, view.commit_number(), view.change());
+        Visibility { meets_limbo: !self.ignores_limbo, ..seen }
     }
 
     /// All committed rows of a relation, and own ones.
@@ -201,7 +209,7 @@ impl Core {
     fn visibility_at(&self, relation: RelationId, until: CommitNumber, change: u64) -> Visibility<'_> {
         let writes = self.writes.relation(relation);
         let own = writes.map(|writes| OwnVisibility { id: self.id, writes, change });
-        Visibility { until, own_commits: &self.own_commits, own }
+        Visibility { until, own_commits: &self.own_commits, meets_limbo: false, own }
     }
 }
 
@@ -215,7 +223,7 @@ impl Transaction {
     ) -> Transaction {
         store.inner.registry.begin(id, options, snapshot);
         store.inner.locks.begin(id, &cancel);
-        let mut core = Core::new(id, snapshot);
+        let mut core = Core::new(id, snapshot, options.ignore_limbo);
         if options.isolation != Isolation::ReadCommitted {
             core.held = Some(PinnedSnapshot::new(&store.inner, snapshot));
         }
@@ -517,7 +525,7 @@ impl Transaction {
     }
 
     fn waiter_for(&self, id: TransactionId, wait: Wait) -> Waiter<'_> {
-        Waiter::new(id, wait, &self.cancel, &self.touched)
+        Waiter::new(id, wait, &self.cancel, &self.touched).ignoring_limbo(self.options.ignore_limbo)
     }
 
     /// As [`Transaction::check_writable`], for rows of a relation: those of temporary ones may be written by whoever may only read.
@@ -664,7 +672,7 @@ impl Transaction {
         let id = inner.next_transaction()?;
         inner.registry.begin(id, self.options, core.snapshot);
         inner.locks.begin(id, &self.cancel);
-        let mut next = Core::new(id, core.snapshot);
+        let mut next = Core::new(id, core.snapshot, core.ignores_limbo);
         next.held.clone_from(&core.held);
         next.own_commits.clone_from(&core.own_commits);
         for own in &next.own_commits {

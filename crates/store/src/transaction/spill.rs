@@ -53,11 +53,22 @@ impl Transaction {
         if core.writes.bytes() <= core.spill_at_bytes.max(limit) {
             return Ok(());
         }
-        inner.spilled.begin(core.id);
-        core.spilled_until = core.writes.now();
-        let spill = core.writes.take_spill(&self.live);
+        self.spill(core, false)?;
         // What is left cannot be spilled: wait for as much again.
         core.spill_at_bytes = core.writes.bytes() + limit;
+        Ok(())
+    }
+
+    /// Spills all that there is, whatever its size: nothing is written any more.
+    pub(super) fn spill_all(&self, core: &mut Core) -> Result<()> {
+        if core.writes.is_empty() { Ok(()) } else { self.spill(core, true) }
+    }
+
+    fn spill(&self, core: &mut Core, is_final: bool) -> Result<()> {
+        let inner = &self.store.inner;
+        inner.spilled.begin(core.id);
+        core.spilled_until = core.writes.now();
+        let spill = core.writes.take_spill(&self.live, is_final);
         let mut out = SpillWriter { inner, batch: WriteBatch::new() };
         note_relations(core, &spill, &mut out)?;
         for (relation, first, format, rows) in &spill.runs {

@@ -532,7 +532,7 @@ pub(super) fn give_numbers_back(core: &mut Core, relation: RelationId, count: u6
 }
 
 /// The number after the last row of a relation.
-fn first_free_row(snapshot: &dyn SubstrateState, relation: RelationId) -> Result<u64> {
+pub(crate) fn first_free_row(snapshot: &dyn SubstrateState, relation: RelationId) -> Result<u64> {
     let mut last = 0;
     if let Some(entry) = snapshot.scan(Space::Versions(relation), ALL_KEYS, Direction::Backward)?.next() {
         let (row, _) =

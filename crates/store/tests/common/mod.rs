@@ -24,6 +24,7 @@ pub const SNAPSHOT: TransactionOptions = TransactionOptions {
     access: farbird_store::Access::ReadWrite,
     wait: Wait::No,
     snapshot_at: None,
+    ignore_limbo: false,
 };
 pub const READ_COMMITTED: TransactionOptions =
     TransactionOptions { isolation: Isolation::ReadCommitted, ..SNAPSHOT };

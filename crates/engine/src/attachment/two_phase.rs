@@ -1,0 +1,178 @@
+//! Two-phase commit: transactions that are prepared, and those of others that are taken over to be ended.
+//!
+//! What a prepared transaction is to others, and what a crash leaves of it, is the store's affair ([`farbird_store::PreparedTransaction`]).
+//! Here are the handles. Firebird 5.0.4 was asked: a statement in a prepared transaction is isc_req_no_trans, preparing once more does
+//! nothing, and the end of its session leaves it in limbo.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::DatabaseEvent;
+use farbird_store::{CommitName, StoreError, StoreStatistics, TransactionId};
+use farbird_types::{Error, Result, isc};
+
+use super::transactions::{TransactionFacts, TransactionSlot, bad_handle};
+use crate::api::{TransactionHandle, TransactionParameters};
+use crate::attachment::{Attachment, HANDLES_MAX};
+
+/// A transaction that can only be committed or rolled back any more.
+pub(super) struct PreparedSlot {
+    id: TransactionId,
+    parameters: TransactionParameters,
+    snapshot_number: u64,
+    /// The events that others are to be told of with its commit, with how often each was posted.
+    posted: Vec<(Arc<str>, u32)>,
+    /// The name of its commit.
+    pub(super) name: Option<CommitName>,
+    /// Whether another session, perhaps of before a restart, has prepared it: it is in limbo.
+    is_taken_over: bool,
+}
+
+impl PreparedSlot {
+    /// Facts about it.
+    pub(super) fn facts(&self, statistics: &StoreStatistics) -> TransactionFacts {
+        TransactionFacts {
+            id: self.id.0,
+            oldest_interesting: statistics.oldest_transaction.0,
+            oldest_snapshot: statistics.oldest_snapshot.0,
+            oldest_active: statistics.oldest_active.0,
+            snapshot_number: self.snapshot_number,
+            parameters: self.parameters.clone(),
+        }
+    }
+}
+
+impl Attachment {
+    /// The first phase of a two-phase commit: makes sure that the transaction can be committed, whatever happens, and keeps it
+    /// beyond the end of the session until somebody commits it or rolls it back. Fires ON TRANSACTION COMMIT. `description` is kept with it
+    /// (RDB$TRANSACTIONS) and may be empty. Nothing happens if it is prepared already.
+    ///
+    /// # Durability
+    /// All of its work is on the disk when this returns.
+    ///
+    /// # Errors
+    /// `isc_wish_list` if it has changed definitions, users, or rows that its session keeps in temporary tables; from the
+    /// triggers. The transaction goes on then; if a write has failed it can only be rolled back
+    /// ([`Attachment::is_transaction_lost`]).
+    pub fn prepare_transaction(&mut self, handle: TransactionHandle, description: &[u8]) -> Result<()> {
+        self.check_open()?;
+        if self.is_prepared(handle) {
+            return Ok(());
+        }
+        if !self.transaction(handle)?.user_changes.lock().is_empty() {
+            return Err(Error::from(StoreError::CannotPrepare("users")));
+        }
+        self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
+        self.close_cursors_of(handle);
+        self.forget_blobs_of(handle);
+        let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
+        let transaction = slot.transaction;
+        let (posted, snapshot) = (transaction.store.posted_events(), transaction.store.snapshot());
+        match transaction.store.prepare(description) {
+            Ok(id) => {
+                let prepared = PreparedSlot {
+                    id,
+                    parameters: transaction.parameters.clone(),
+                    snapshot_number: snapshot.0,
+                    posted,
+                    name: None,
+                    is_taken_over: false,
+                };
+                self.prepared.insert(handle, prepared);
+                Ok(())
+            }
+            Err(error) => {
+                self.transactions.insert(handle, TransactionSlot::new(transaction));
+                Err(self.database().status(error))
+            }
+        }
+    }
+
+    /// Takes a transaction over that is prepared, by whomever, to commit it or roll it back.
+    ///
+    /// # Errors
+    /// `isc_no_recon` with what it is instead.
+    pub fn reconnect_transaction(&mut self, id: u64) -> Result<TransactionHandle> {
+        self.check_open()?;
+        if self.transactions.len() + self.prepared.len() >= HANDLES_MAX {
+            return Err(Error::new(isc::TOO_MANY_HANDLES));
+        }
+        let store = &self.database().store;
+        if !store.prepared().iter().any(|known| known.id.0 == id) {
+            return Err(not_prepared(id, &store.statistics()));
+        }
+        let handle = TransactionHandle(self.new_handle());
+        let taken = PreparedSlot {
+            id: TransactionId(id),
+            parameters: TransactionParameters::default(),
+            snapshot_number: 0,
+            posted: Vec::new(),
+            name: None,
+            is_taken_over: true,
+        };
+        self.prepared.insert(handle, taken);
+        Ok(handle)
+    }
+
+    /// The numbers of the transactions that are prepared, oldest first (isc_info_limbo).
+    pub fn prepared_transactions(&self) -> Vec<u64> {
+        self.database().store.prepared().iter().map(|prepared| prepared.id.0).collect()
+    }
+
+    /// Whether it can only be committed or rolled back any more.
+    pub(super) fn is_prepared(&self, handle: TransactionHandle) -> bool {
+        self.prepared.contains_key(&handle)
+    }
+
+    /// The second phase. After an error of writing it is still prepared.
+    pub(super) fn commit_prepared(&mut self, handle: TransactionHandle) -> Result<()> {
+        let slot = self.prepared.get(&handle).ok_or_else(bad_handle)?;
+        let database = Arc::clone(self.database());
+        let outcome = database.store.commit_prepared(slot.id, slot.name, |_| ());
+        if outcome.is_ok() {
+            database.events.post(&slot.posted);
+        }
+        self.note_decided(handle, outcome.map(|_| ()))
+    }
+
+    pub(super) fn roll_back_prepared(&mut self, handle: TransactionHandle) -> Result<()> {
+        let slot = self.prepared.get(&handle).ok_or_else(bad_handle)?;
+        let outcome = self.database().store.roll_back_prepared(slot.id);
+        self.note_decided(handle, outcome)
+    }
+
+    /// Forgets the handle, unless the transaction can still be ended.
+    fn note_decided(&mut self, handle: TransactionHandle, outcome: farbird_store::Result<()>) -> Result<()> {
+        let database = Arc::clone(self.database());
+        let failure = match outcome {
+            Ok(()) => None,
+            Err(StoreError::NotPrepared { transaction }) => {
+                Some(not_prepared(transaction.0, &database.store.statistics()))
+            }
+            Err(error) => return Err(database.status(error)),
+        };
+        if let Some(slot) = self.prepared.remove(&handle) {
+            self.session.activity.lock().transactions.remove(&slot.id.0);
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// The session ends: what it has prepared stays, in limbo.
+    pub(super) fn leave_prepared(&mut self) {
+        let own = std::mem::take(&mut self.prepared).into_values().filter(|slot| !slot.is_taken_over);
+        let Some(database) = &self.database else { return };
+        own.for_each(|slot| database.store.leave_in_limbo(slot.id));
+    }
+}
+
+/// isc_no_recon, with what the transaction is instead of being in limbo.
+fn not_prepared(id: u64, statistics: &StoreStatistics) -> Error {
+    let state = if statistics.active.iter().any(|active| active.id.0 == id) {
+        "active"
+    } else if id >= statistics.next_transaction.0 {
+        "in an ill-defined state"
+    } else {
+        "committed or rolled back"
+    };
+    let number = i32::try_from(id).unwrap_or(i32::MAX);
+    Error::new(isc::NO_RECON).and(isc::TRA_STATE).with(number).with(state)
+}
