@@ -56,6 +56,11 @@ pub fn end_external(transaction: &Transaction, end: End) -> Result<()> {
     Ok(())
 }
 
+/// Whether the transaction has begun others elsewhere, which end with it.
+pub fn has_external(transaction: &Transaction) -> bool {
+    !transaction.kept.get::<Elsewhere>().0.lock().is_empty()
+}
+
 /// Where a text is to run; none: here, in the session's own name.
 ///
 /// # Errors

@@ -13,6 +13,7 @@ use farbird_types::{Error, Result, isc};
 use super::transactions::{TransactionFacts, TransactionSlot, bad_handle};
 use crate::api::{TransactionHandle, TransactionParameters};
 use crate::attachment::{Attachment, HANDLES_MAX};
+use crate::psql::has_external;
 
 /// A transaction that can only be committed or rolled back any more.
 pub(super) struct PreparedSlot {
@@ -50,7 +51,7 @@ impl Attachment {
     /// All of its work is on the disk when this returns.
     ///
     /// # Errors
-    /// `isc_wish_list` if it has changed definitions, users, or rows that its session keeps in temporary tables; from the
+    /// `isc_wish_list` if it has changed definitions, users, other databases, or rows that its session keeps in temporary tables; from the
     /// triggers. The transaction goes on then; if a write has failed it can only be rolled back
     /// ([`Attachment::is_transaction_lost`]).
     pub fn prepare_transaction(&mut self, handle: TransactionHandle, description: &[u8]) -> Result<()> {
@@ -60,6 +61,9 @@ impl Attachment {
         }
         if !self.transaction(handle)?.user_changes.lock().is_empty() {
             return Err(Error::from(StoreError::CannotPrepare("users")));
+        }
+        if has_external(self.transaction(handle)?) {
+            return Err(Error::from(StoreError::CannotPrepare("other databases by EXECUTE STATEMENT")));
         }
         self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
         self.close_cursors_of(handle);
