@@ -43,7 +43,8 @@ pub(crate) struct ColumnSource {
     kinds: Vec<ColumnKind>,
     /// The innermost first.
     filters: Vec<ColumnFilter>,
-    /// Behind the filters: columns whose values must be among the keys of joins; for this opening, and for the next one.
+    /// Behind the filters, or before them if those cannot fail: columns whose values must be among the keys of joins; for this
+    /// opening, and for the next one.
     restrictions: Vec<(usize, Arc<KeyFilter>)>,
     next_restrictions: Vec<(usize, Arc<KeyFilter>)>,
     place: Option<Box<RelationScan>>,
@@ -87,6 +88,8 @@ struct CompiledFilter {
     programs: Vec<Program>,
     /// Evaluated row by row after them: volatile, or about the row's number.
     rest: Vec<Expression>,
+    /// Whether it fails on no row, whatever stands there.
+    cannot_fail: bool,
 }
 
 impl ColumnSource {
@@ -338,13 +341,24 @@ impl ColumnSource {
         if let Some(measure) = &mut self.measure {
             measure.picked(self.selection.len());
         }
+        // Looking a number up is cheaper than a condition, but a row without a partner may be one on which a condition fails. Who
+        // measures wants to know what the conditions leave.
+        let keys_first = self.measure.is_none()
+            && !self.restrictions.is_empty()
+            && self.filters.iter().all(ColumnFilter::cannot_fail);
+        if keys_first {
+            self.leave_out_lonely()?;
+        }
         for (number, filter) in self.filters.iter_mut().enumerate() {
             if self.selection.is_empty() {
                 break;
             }
             let condition = &filter.filter.condition;
             // Few rows of many are worth no decoding of columns.
-            let is_sparse = self.named.is_some() && self.selection.len() < self.batch.len() / SPARSE_ROWS;
+            let is_sparse = match self.named {
+                Some(_) => self.selection.len() < self.batch.len() / SPARSE_ROWS,
+                None => keys_first && self.selection.len() < self.batch.len() / SCATTERED_ROWS,
+            };
             if filter.compiled.is_none() && !is_sparse && self.batch.len() >= COLUMN_ROWS_MIN {
                 filter.compiled = Some(CompiledFilter::of(condition, &self.kinds, context));
             }
@@ -369,6 +383,14 @@ impl ColumnSource {
                 self.error = selected.error;
             }
         }
+        if !keys_first {
+            self.leave_out_lonely()?;
+        }
+        Ok(())
+    }
+
+    /// Of the selected rows, leaves out those without a partner.
+    fn leave_out_lonely(&mut self) -> Result<()> {
         let selected = self.selection.len();
         for (column, keys) in &self.restrictions {
             if self.selection.is_empty() {
@@ -388,6 +410,13 @@ impl ColumnSource {
             measure.without_partner(selected - self.selection.len());
         }
         Ok(())
+    }
+}
+
+impl ColumnFilter {
+    /// Whether it is known to fail on no row.
+    fn cannot_fail(&self) -> bool {
+        self.compiled.as_ref().is_some_and(|compiled| compiled.cannot_fail)
     }
 }
 
@@ -533,7 +562,7 @@ impl CompiledFilter {
     ) -> CompiledFilter {
         let mut conjuncts = Vec::new();
         condition.clone().into_conjuncts(&mut conjuncts);
-        let mut compiled = CompiledFilter { programs: Vec::new(), rest: Vec::new() };
+        let mut compiled = CompiledFilter { programs: Vec::new(), rest: Vec::new(), cannot_fail: false };
         for conjunct in conjuncts {
             // What comes behind a volatile part is not computed before it.
             let program = match compiled.rest.is_empty() {
@@ -545,6 +574,7 @@ impl CompiledFilter {
                 None => compiled.rest.push(conjunct),
             }
         }
+        compiled.cannot_fail = compiled.rest.is_empty() && compiled.programs.iter().all(Program::cannot_fail);
         compiled
     }
 

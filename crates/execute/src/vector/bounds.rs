@@ -25,6 +25,15 @@ impl Bounds for farbird_store::BlockColumns<'_> {
     }
 }
 
+/// The bounds of numbers of which nothing is known.
+pub(super) struct AnyNumbers;
+
+impl Bounds for AnyNumbers {
+    fn of(&self, _position: usize) -> Option<farbird_store::ColumnBounds> {
+        Some(farbird_store::ColumnBounds { numbers: Some((i64::MIN, i64::MAX)), has_nulls: true })
+    }
+}
+
 /// What a condition can come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Possible {
@@ -38,6 +47,8 @@ impl Possible {
     /// Anything.
     pub(crate) const ANYTHING: Possible =
         Possible { is_true: true, is_false: true, is_unknown: true, fails: true };
+    /// Any truth, but no failure.
+    const ANY_TRUTH: Possible = Possible { fails: false, ..Possible::ANYTHING };
     /// What a condition without parts is.
     pub(crate) const TRUE: Possible =
         Possible { is_true: true, is_false: false, is_unknown: false, fails: false };
@@ -214,8 +225,10 @@ impl Condition {
             Condition::Or(parts) => {
                 parts.iter().map(|part| part.possible(bounds)).fold(Possible::TRUE.not(), Possible::or)
             }
-            Condition::Values(..)
-            | Condition::Matches(..)
+            // Both are of one kind: the compiler leaves others to single rows.
+            Condition::Values(..) => Possible::ANY_TRUTH,
+            Condition::RowWise(part) if part.cannot_fail => Possible::ANY_TRUTH,
+            Condition::Matches(..)
             | Condition::Truths(..)
             | Condition::Distinct(..)
             | Condition::NumbersAreNull(_)

@@ -13,7 +13,7 @@ use farbird_types::{Collation, Date, ExactWidth, SqlType, Value, convert};
 use farbird_vector::{Column, DAY, Failed, Unit, truth};
 
 use super::Rows;
-use super::bounds::{Bounds, Possible};
+use super::bounds::{AnyNumbers, Bounds, Possible};
 use super::column_kind::ColumnKind;
 use super::expression::{Condition, Doubles, Numbers, RowWise};
 
@@ -68,6 +68,11 @@ impl Program {
             Typed::Condition(condition) => condition.possible(bounds),
             _ => Possible::ANYTHING,
         }
+    }
+
+    /// Whether its truth can be computed on any row; only for [`Program::condition`].
+    pub(crate) fn cannot_fail(&self) -> bool {
+        !self.possible(&AnyNumbers).fails
     }
 
     /// The columns that it looks at, each once: they are loaded before it runs.
@@ -126,7 +131,7 @@ fn row_wise_columns(expression: &Expression) -> Vec<usize> {
 }
 
 fn row_wise(expression: &Expression) -> RowWise {
-    RowWise { expression: expression.clone(), columns: row_wise_columns(expression) }
+    RowWise { expression: expression.clone(), columns: row_wise_columns(expression), cannot_fail: false }
 }
 
 struct Compiler<'t, 'c, 'x> {
@@ -292,7 +297,21 @@ impl Compiler<'_, '_, '_> {
 
     /// An expression for its truth.
     fn condition(&mut self, expression: &Expression) -> Condition {
-        self.plain_condition(expression).unwrap_or_else(|| Condition::RowWise(row_wise(expression)))
+        self.plain_condition(expression).unwrap_or_else(|| {
+            let cannot_fail = self.is_list_of_texts(expression);
+            Condition::RowWise(RowWise { cannot_fail, ..row_wise(expression) })
+        })
+    }
+
+    /// Whether an expression looks for a column of texts among constants of its character set.
+    fn is_list_of_texts(&self, expression: &Expression) -> bool {
+        let Expression::InList { operand, list, .. } = expression else { return false };
+        let Expression::Column(position) = **operand else { return false };
+        let Some(ColumnKind::Values(SqlType::Text(column))) = self.kinds.get(position) else { return false };
+        list.iter().all(|item| match item {
+            Expression::Constant(Value::Text(text)) => text.character_set() == column.character_set,
+            _ => false,
+        })
     }
 
     /// As [`Compiler::condition`]; `None` if that has to be computed row by row.

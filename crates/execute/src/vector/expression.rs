@@ -85,6 +85,8 @@ pub(super) struct RowWise {
     pub(super) expression: Expression,
     /// The columns that it looks at.
     pub(super) columns: Vec<usize>,
+    /// Whether it is known to fail on no row.
+    pub(super) cannot_fail: bool,
 }
 
 /// Whether a comparison came out as the operator asks.
