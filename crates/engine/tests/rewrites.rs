@@ -812,6 +812,33 @@ fn what_is_computed_once_is_so_below_a_recursive_common_table() {
     assert_eq!(read, 60, "{explained:#?}");
 }
 
+/// What stands in one place that runs often is computed once, too: below a query for each row, and in the step of a recursion.
+#[test]
+fn what_one_place_asks_for_often_is_computed_once() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table t (id int not null, a int)");
+    session.execute(
+        "execute block as declare i int = 0; begin while (i < 60) do begin
+           insert into t values (:i, mod(:i, 6)); i = i + 1; end end",
+    );
+    session.commit();
+    let for_each_row = "with c as (select a, count(*) n from t group by a)
+                        select d.a, (select sum(c.n) from c where c.a > d.a) from c d order by 1";
+    assert_eq!(session.rows(for_each_row), ["0|50", "1|40", "2|30", "3|20", "4|10", "5|NULL"]);
+    let around = "with c as (select a, count(*) n from t group by a)
+                  select first 2 x.id, (select sum(c.n) from c where c.a > x.a) from t x order by 1";
+    assert_eq!(session.rows(around), ["0|50", "1|40"]);
+    let recursive = "with recursive c as (select a, count(*) n from t group by a),
+                       r as (select 1 l, 0 n from rdb$database
+                             union all select r.l + 1, c.n from r join c on c.a = r.l)
+                     select l, n from r order by 1";
+    assert_eq!(session.rows(recursive), ["1|0", "2|10", "3|10", "4|10", "5|10", "6|10"]);
+    for asked in [for_each_row, around, recursive] {
+        let explained = session.rows(&format!("explain analyze {asked}"));
+        assert!(explained.iter().any(|line| line.contains("Record Buffer (shared)")), "{explained:#?}");
+    }
+}
+
 /// What is computed once and does not fit into memory is read from a file, by each that asks for it.
 #[test]
 fn what_is_computed_once_may_be_larger_than_memory() {

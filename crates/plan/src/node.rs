@@ -637,18 +637,11 @@ pub struct Shared {
     pub input: Node,
     /// Where in the frame they are kept.
     pub place: usize,
-    /// In how many places they are asked for; counted while the statement is bound.
+    /// How often they are asked for: the statement's plan is looked through when it is finished.
     pub(crate) uses: Arc<AtomicUsize>,
 }
 
 impl Shared {
-    /// One place has found a way of its own.
-    pub(crate) fn used_less(&self) {
-        let less = |uses: usize| uses.checked_sub(1);
-        // There is nothing to do where there were none.
-        let _ = self.uses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    }
-
     /// Whether they are asked for in more than one place.
     pub fn is_used_again(&self) -> bool {
         self.uses.load(Ordering::Relaxed) > 1

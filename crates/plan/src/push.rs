@@ -105,9 +105,6 @@ fn pushed(node: &Node, condition: &Expression, surroundings: Surroundings<'_>) -
         Node::Shared(shared) => {
             let own = pushed(&shared.input, condition, surroundings)?;
             let goes_alone = own.estimate().cost < shared.input.estimate().cost * SHARE_ALONE;
-            if goes_alone {
-                shared.used_less();
-            }
             goes_alone.then_some(own)
         }
         // Groups that HAVING drops are not looked at; rows that WHERE drops may be, as in any table.

@@ -578,6 +578,7 @@ impl Binder<'_> {
         let parameters = self.described_parameters(self.parameter_count())?;
         let values: Vec<&Expression> = action.values().into_iter().chain(&returning).collect();
         let source = action.source();
+        self.count_shared(source, &values);
         let (plan, explained_plan) =
             (crate::text::short(source, &values), crate::text::explained(source, &values));
         let has_rows = !returning.is_empty();

@@ -64,6 +64,7 @@ fn bind_select_once(
     let told = select.optimize_for.map(|mode| mode == ast::OptimizeFor::FirstRows);
     bound.first_rows = told.or(environment.first_rows.then_some(true));
     let (root, row_numbers) = binder.plan_top(bound, options, lock)?;
+    binder.count_shared(&root, &[]);
     let plan = crate::text::short(&root, &[]);
     let explained_plan = crate::text::explained(&root, &[]);
     let plan_of_query = SelectPlan { root, columns: columns.clone(), frame: binder.frame, row_numbers };

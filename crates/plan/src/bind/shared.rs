@@ -1,16 +1,18 @@
 //! Queries in FROM that stand in several places of a statement and give the same rows in each: common tables and views that group,
 //! sort or drop rows. They are computed once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use farbird_expression::Expression;
+use farbird_expression::{Expression, Subquery};
 
 use crate::bind::binder::Binder;
 use crate::bind::namespace::{SharedName, SharedQuery};
 use crate::bound::query::BoundSelect;
 use crate::node::{Node, Shared, WindowFunction};
-use crate::text::{for_each_expression, for_each_input};
+use crate::subplan::planned;
+use crate::text::{for_each_expression, for_each_input, own_in_expression, own_subqueries};
 
 /// What stood around a query before it was bound.
 pub(crate) struct Around {
@@ -58,6 +60,63 @@ impl Binder<'_> {
         let Some(SharedQuery { place, uses, .. }) = self.shared.get(known) else { return plan };
         uses.fetch_add(1, Ordering::Relaxed);
         Node::Shared(Arc::new(Shared { input: plan, place: *place, uses: uses.clone() }))
+    }
+
+    /// Counts how often the finished plan of a statement asks for each shared query: while it was planned there were more places,
+    /// in plans that have been given up. `values` are computed besides, for each of its rows.
+    pub(super) fn count_shared(&self, root: &Node, values: &[&Expression]) {
+        if self.shared.is_empty() {
+            return;
+        }
+        let mut uses = Uses::default();
+        uses.of_plan(root, 1);
+        for value in values {
+            own_in_expression(value, &mut |subquery| uses.of_subquery(subquery, 1));
+        }
+        for query in &self.shared {
+            query.uses.store(uses.0.get(&query.place).copied().unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+}
+
+/// How often shared queries are asked for, by their places in the frame.
+#[derive(Default)]
+struct Uses(BTreeMap<usize, usize>);
+
+impl Uses {
+    /// Adds those of a plan that runs so many times.
+    fn of_plan(&mut self, node: &Node, times: usize) {
+        if let Node::Shared(shared) = node {
+            let known = self.0.entry(shared.place).or_default();
+            let is_computed = *known > 0;
+            *known += times;
+            // What it asks for itself is asked for once.
+            if is_computed {
+                return;
+            }
+            return self.of_parts(&shared.input, 1);
+        }
+        self.of_parts(node, times);
+    }
+
+    fn of_parts(&mut self, node: &Node, times: usize) {
+        own_subqueries(node, &mut |subquery| self.of_subquery(subquery, times));
+        match node {
+            // The step runs for the rows of each level.
+            Node::Recursive(recursive) => {
+                self.of_plan(&recursive.anchor, times);
+                self.of_plan(&recursive.step, times.max(2));
+            }
+            _ => for_each_input(node, &mut |input| self.of_plan(input, times)),
+        }
+    }
+
+    fn of_subquery(&mut self, subquery: &Subquery, times: usize) {
+        // One that looks at the row around it runs for many of them.
+        let times = if subquery.captures.is_empty() { times } else { times.max(2) };
+        if let Some(query) = planned(subquery) {
+            self.of_plan(&query.node, times);
+        }
     }
 }
 
