@@ -15,8 +15,8 @@ use crate::record::{Attribute, Record, RecordKind};
 
 /// BLR of domains and columns, views, triggers, routines, indexes.
 const DEFAULT_BLR: u8 = 15;
-const VALIDATION_BLR: u8 = 18;
-const COMPUTED_BLR: u8 = 20;
+const VALIDATION_BLR: u8 = 20;
+const COMPUTED_BLR: u8 = 18;
 const TRIGGER_BLR: u8 = 2;
 const PROCEDURE_BLR: u8 = 8;
 const FUNCTION_BLR: u8 = 13;
@@ -190,7 +190,23 @@ impl Definitions {
         definitions.mark_computed();
         definitions.name_security_classes();
         definitions.say_bounds();
+        definitions.leave_collations_to_domains();
         Ok(definitions)
+    }
+
+    /// A column whose collation is its domain's says none of its own.
+    fn leave_collations_to_domains(&mut self) {
+        let collations: HashMap<String, Option<i64>> = self
+            .domains
+            .iter()
+            .map(|it| (it.name(field::NAME).unwrap_or_default(), it.number(field::COLLATION_ID)))
+            .collect();
+        for record in self.relations.iter_mut().flat_map(|it| &mut it.fields) {
+            let of_domain = record.name(field::SOURCE).and_then(|it| collations.get(&it).copied()).flatten();
+            if of_domain.is_some() && of_domain == record.number(field::COLLATION_ID) {
+                record.attributes.retain(|it| it.number != field::COLLATION_ID);
+            }
+        }
     }
 
     /// gbak expects the bounds of an array right behind the number of its dimensions.
