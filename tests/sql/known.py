@@ -32,3 +32,17 @@ def add(reason, differences):
         lines.insert(at, f"{script.name} {statement.key} {shown}")
         at += 1
     FILE.write_text("\n".join(lines).strip("\n") + "\n")
+
+
+def forget(mended):
+    """Takes statements out that no longer differ, and reasons that nothing is left of."""
+    kept = []
+    for line in FILE.read_text().splitlines():
+        if line and not line.startswith("#") and tuple(line.split()[:2]) in mended:
+            continue
+        if kept and kept[-1].startswith("##") and (not line or line.startswith("##")):
+            kept.pop()
+        kept.append(line)
+    if kept and kept[-1].startswith("##"):
+        kept.pop()
+    FILE.write_text("\n".join(kept).strip("\n") + "\n")

@@ -187,8 +187,11 @@ impl Finder<'_> {
     /// The uses in a source; names of columns may also be those of `own`.
     fn body(&mut self, user: User<'_>, source: &str, own: Option<&Arc<Relation>>) {
         let names = identifiers(source);
+        // A column of a computed column or a CHECK may be called as some table is: without one of these there is no table.
+        let names_relations = BRING_IN_RELATIONS.iter().any(|word| names.contains(*word));
         let relations = names
             .iter()
+            .filter(|_| names_relations)
             .filter_map(|name| self.catalog.relation(name))
             .filter(|relation| relation.kind != RelationKind::System)
             .map(|relation| (relation, true));
@@ -242,6 +245,9 @@ impl Finder<'_> {
         });
     }
 }
+
+/// Words before the name of a table: of queries, of statements that change rows, of TYPE OF COLUMN.
+const BRING_IN_RELATIONS: [&str; 5] = ["FROM", "JOIN", "INTO", "UPDATE", "COLUMN"];
 
 /// The names in a text, as the catalog knows them; strings and comments are skipped.
 pub fn identifiers(text: &str) -> BTreeSet<String> {

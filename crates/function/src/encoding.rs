@@ -250,8 +250,11 @@ fn gen_uuid(_: &mut Context<'_>, _: &Call<'_>) -> Result<Value> {
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 fn char_to_uuid(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
-    let text = argument::text(context, call.argument(0))?;
     let rule = |rule: u32| Error::new(isc::EXPRESSION_EVAL_ERR).and(rule);
+    let text = match call.argument(0) {
+        Value::Text(_) => argument::text(context, call.argument(0))?,
+        _ => return Err(rule(isc::SYSF_ARGVIOLATES_UUIDTYPE).with(call.name)),
+    };
     // A CHAR longer than a UUID ends in spaces.
     let bytes = text.bytes().trim_ascii_end();
     if bytes.len() != UUID_CHARS as usize {
@@ -287,7 +290,14 @@ fn described(byte: u8) -> String {
 }
 
 fn uuid_to_char(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
-    let text = argument::text(context, call.argument(0))?;
+    let text = match call.argument(0) {
+        Value::Text(_) => argument::text(context, call.argument(0))?,
+        _ => {
+            return Err(Error::new(isc::EXPRESSION_EVAL_ERR)
+                .and(isc::SYSF_BINUUID_MUSTBE_STR)
+                .with(call.name));
+        }
+    };
     if text.bytes().len() != UUID_BYTES as usize {
         return Err(Error::new(isc::EXPRESSION_EVAL_ERR)
             .and(isc::SYSF_BINUUID_WRONGSIZE)

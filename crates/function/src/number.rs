@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use farbird_types::arithmetic::common_type;
+use farbird_types::arithmetic::common_type_in;
 use farbird_types::decimal::{Decimal, DecimalParts, Rounding};
 use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, compare, convert, isc};
 
@@ -246,7 +246,9 @@ fn rounding_parameter(index: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
     required(if index == 0 { SqlType::Double } else { SqlType::INTEGER })
 }
 
-fn mod_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
+fn mod_result(name: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
+    let types: Vec<SqlType> = arguments.iter().map(|argument| *argument.sql_type()).collect();
+    common_type_in(&types, name)?;
     let first = arguments.first().map_or(&SqlType::Null, Argument::sql_type);
     let sql_type = match first {
         SqlType::Null => SqlType::INTEGER,
@@ -258,9 +260,9 @@ fn mod_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType>
     Ok(nullable_as(sql_type, arguments))
 }
 
-fn extreme_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
+fn extreme_result(name: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
     let types: Vec<SqlType> = arguments.iter().map(|argument| *argument.sql_type()).collect();
-    Ok(nullable_as(common_type(&types)?, arguments))
+    Ok(nullable_as(common_type_in(&types, name)?, arguments))
 }
 
 // ---- Rounding ----

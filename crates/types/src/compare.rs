@@ -17,7 +17,8 @@ use crate::value::Value;
 /// without time zone beside one that has one is taken as UTC: see [`compare_in`].
 ///
 /// # Errors
-/// `convert_error` if a text does not read as the other kind; `expression_eval_err` for kinds that do not compare.
+/// `convert_error` if a text does not read as the other kind; the same for kinds that do not compare, `expression_eval_err`
+/// if one is a BLOB.
 pub fn compare(left: &Value, right: &Value, collation: Collation) -> Result<Ordering> {
     compare_in(left, right, collation, &CastContext::UTC)
 }
@@ -140,7 +141,7 @@ fn text_as_kind_of(text: &crate::value::Text, other: &Value, context: &CastConte
         Value::Timestamp(_) => SqlType::Timestamp,
         Value::TimeTz(_) => SqlType::TimeTz,
         Value::TimestampTz(_) => SqlType::TimestampTz,
-        Value::Null | Value::Text(_) | Value::Blob(_) => return Err(not_comparable()),
+        Value::Null | Value::Text(_) | Value::Blob(_) => return Err(not_comparable(other, other)),
     };
     convert::cast(&Value::Text(text.clone()), &target, context)
 }
@@ -159,12 +160,12 @@ fn compare_times(
             SqlType::Timestamp
         }
         (Value::TimeTz(_), Value::Time(_)) | (Value::Time(_), Value::TimeTz(_)) => SqlType::TimeTz,
-        _ => return Err(not_comparable()),
+        _ => return Err(not_comparable(left, right)),
     };
     let left = convert::cast(left, &target, context)?;
     let right = convert::cast(right, &target, context)?;
     if std::mem::discriminant(&left) != std::mem::discriminant(&right) {
-        return Err(not_comparable());
+        return Err(not_comparable(&left, &right));
     }
     compare_in(&left, &right, collation, context)
 }
@@ -173,8 +174,17 @@ fn is_day_or_time(value: &Value) -> bool {
     matches!(value, Value::Date(_) | Value::Time(_) | Value::TimeTz(_) | Value::Timestamp(_))
 }
 
-fn not_comparable() -> Error {
-    Error::new(isc::EXPRESSION_EVAL_ERR)
+/// The error names, as Firebird's does, the side that cannot become what the other one is: anything beside a BOOLEAN, a
+/// number beside a date or time, a date beside a time.
+fn not_comparable(left: &Value, right: &Value) -> Error {
+    let weaker = match (left, right) {
+        (Value::Blob(_), _) | (_, Value::Blob(_)) => return Error::new(isc::EXPRESSION_EVAL_ERR),
+        (Value::Boolean(_), other) | (other, Value::Boolean(_)) => other,
+        (number, _) | (_, number) if numeric(number).is_some() => number,
+        (date @ Value::Date(_), _) | (_, date @ Value::Date(_)) => date,
+        _ => left,
+    };
+    convert::conversion_error(weaker)
 }
 
 /// What an equality key begins with, by the kind of the value.
@@ -371,7 +381,10 @@ mod tests {
     #[test]
     fn kinds_apart_do_not_compare() {
         let error = compare(&Value::Boolean(true), &exact(1, 0), Collation(0)).expect_err("apples and pears");
-        assert_eq!(error.gds_code(), isc::EXPRESSION_EVAL_ERR);
+        assert_eq!(error, convert::conversion_error(&exact(1, 0)));
+        let error = compare(&Value::Time(Time(0)), &Value::Date(Date(0)), Collation(0))
+            .expect_err("no day in a time");
+        assert_eq!(error, convert::conversion_error(&Value::Date(Date(0))));
         assert!(compare(&Value::Date(Date(0)), &exact(1, 0), Collation(0)).is_err());
     }
 

@@ -60,7 +60,9 @@ fn alter(editor: &mut Editor<'_, '_>, ast: &DefineSequence, existing: &Arc<Seque
     if let Some(start) = ast.start {
         sequence.initial_value = start;
     }
-    restart(editor, &sequence, ast.restart, ast.set_generator)?;
+    // CREATE OR ALTER ... START WITH begins anew there; what only changes the increment goes on from where it is.
+    let begun_anew = ast.start.filter(|_| ast.restart.is_none()).map(Restart::With);
+    restart(editor, &sequence, ast.restart.or(begun_anew), ast.set_generator)?;
     if sequence != **existing {
         editor.put(CatalogObject::Sequence(Arc::new(sequence)))?;
     }

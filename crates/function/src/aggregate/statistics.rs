@@ -5,7 +5,6 @@
 use farbird_types::decimal::Decimal;
 use farbird_types::{ColumnType, Result, SqlType, Value};
 
-use super::types::nullable;
 use crate::accumulator::of_same_call;
 use crate::context::Context;
 use crate::numeric::decimal;
@@ -15,7 +14,8 @@ use crate::{Accumulator, argument, decfloat};
 /// DECFLOAT(34) if an argument is DECFLOAT or INT128, otherwise DOUBLE PRECISION.
 pub(super) fn result(_: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
     let exact = arguments.iter().any(|argument| is_decimal_or_int128(&argument.sql_type));
-    nullable(if exact { SqlType::DecFloat34 } else { SqlType::Double })
+    // Described as never NULL, which they are over too few rows: so does Firebird.
+    Ok(ColumnType { sql_type: if exact { SqlType::DecFloat34 } else { SqlType::Double }, nullable: false })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

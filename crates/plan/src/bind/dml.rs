@@ -11,7 +11,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 use crate::bind::alone::surroundings;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::changed::{Changed, repeated};
-use crate::bind::error::{dsql, sqlcode};
+use crate::bind::error::{dsql, sqlcode, unknown_column};
 use crate::bind::inference::inferred;
 use crate::bind::namespace::{NamedTable, Namespace};
 use crate::bind::prepared::{Action, Prepared, VariableScope};
@@ -192,7 +192,7 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
     let returning = Returned { old, new: Some(new), number, ..Returned::of(&changed, new) };
     let (returning, columns) = binder.bind_returning(statement.returning.as_ref(), returning)?;
     let action = ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { values, source, assignments, insert });
-    binder.prepared(StatementKind::Insert, action, returning, columns, false)
+    binder.prepared(StatementKind::Insert, action, returning, columns, true)
 }
 
 pub(crate) fn bind_merge(
@@ -649,9 +649,16 @@ fn matching_columns(
     let names: Vec<String> = if matching.is_empty() {
         match relation.primary_key() {
             Some(index) => index.columns.clone(),
-            None => return Err(Error::new(isc::PRIMARY_KEY_REQUIRED).with(relation.name.clone())),
+            None => {
+                return Err(Error::new(isc::DSQL_ERROR)
+                    .and(isc::PRIMARY_KEY_REQUIRED)
+                    .with(relation.name.clone()));
+            }
         }
     } else {
+        if let Some(unknown) = matching.iter().find(|name| relation.column(name.as_str()).is_none()) {
+            return Err(unknown_column(None, unknown.as_str(), unknown.position));
+        }
         matching.iter().map(|name| name.as_str().to_owned()).collect()
     };
     names

@@ -53,3 +53,9 @@ pub(crate) fn unknown_column(qualifier: Option<&Name>, name: &str, position: Pos
 pub(crate) fn unsupported(what: &str) -> Error {
     Error::new(isc::WISH_LIST).and(isc::RANDOM).with(what)
 }
+
+/// The head of what Firebird finds when it reads its BLR, of which there is none here.
+pub(crate) fn invalid_blr() -> Error {
+    // A place as it could be: drivers take zero for the end of the status and one for its next code, and miss what is wrong.
+    Error::new(isc::INVALID_BLR).with(2)
+}

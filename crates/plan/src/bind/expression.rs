@@ -5,13 +5,13 @@ use std::sync::Arc;
 use farbird_expression::{DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type};
 use farbird_sql::ast::{self, BinaryOperator, ExpressionKind, UnaryOperator};
 use farbird_types::arithmetic::{self, ArithmeticOperator};
-use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
+use farbird_types::{CharacterSet, ColumnType, Result, SqlType, Value, isc};
 
 use crate::bind::alone::bind_domain_check;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::collating::{collation_of_kind, meeting, stronger, text_kind};
 use crate::bind::data_type;
-use crate::bind::error::{dsql, sqlcode, unknown_column, unsupported};
+use crate::bind::error::{dsql, invalid_blr, sqlcode, unknown_column, unsupported};
 use crate::bind::literal::{self, constant};
 use crate::bind::prepared::ComputedVariable;
 use crate::bind::query::{BoundSubquery, RowsAsked};
@@ -266,7 +266,7 @@ impl Binder<'_> {
     /// Searched CASE, IIF, NULLIF: `thens` has one more than `whens`, the ELSE.
     pub(crate) fn searched_case(&mut self, whens: Vec<Bound>, mut thens: Vec<Bound>) -> Result<Bound> {
         let shape = self.choice_shape(&mut thens)?;
-        let (mut thens, column_type) = unified(thens, &shape)?;
+        let (mut thens, column_type) = unified(thens, &shape, "CASE")?;
         let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
         let branches = whens.into_iter().map(|when| when.expression).zip(thens).collect();
         let expression = Expression::Case { branches, otherwise };
@@ -282,7 +282,7 @@ impl Binder<'_> {
         label: &'static str,
     ) -> Result<Bound> {
         let shape = self.decode_shape(&operand, &whens, &thens, label)?;
-        let (mut thens, column_type) = unified(thens, &shape)?;
+        let (mut thens, column_type) = unified(thens, &shape, label)?;
         let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
         let kind = whens
             .iter()
@@ -340,7 +340,7 @@ impl Binder<'_> {
 
     fn bind_sequence(&mut self, name: &ast::Name, step: Option<&ast::Expression>) -> Result<Bound> {
         let Some(sequence) = self.environment.catalog.sequences.get(name.as_str()).cloned() else {
-            return Err(Error::new(isc::INVALID_BLR).with(0).and(isc::GENNOTDEF).with(name.as_str()));
+            return Err(invalid_blr().and(isc::GENNOTDEF).with(name.as_str()));
         };
         self.access(
             farbird_catalog::ObjectKind::Sequence,

@@ -116,7 +116,7 @@ impl Binder<'_> {
         }
         let mut arguments = self.bind_all(arguments)?;
         let shape = self.coalesce_shape(&mut arguments)?;
-        let (values, column_type) = unified(arguments, &shape)?;
+        let (values, column_type) = unified(arguments, &shape, "COALESCE")?;
         let expression = Expression::Coalesce(values);
         Ok(Bound { shape, ..Bound::new(expression, column_type.sql_type, column_type.nullable) })
     }

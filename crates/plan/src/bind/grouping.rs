@@ -287,6 +287,7 @@ impl Binder<'_> {
                 Ok(SortKey { part: key_part(item, &bound.column_type), value: bound.expression })
             })
             .collect::<Result<Vec<_>>>()?;
+        check_bounds(specification.frame.as_ref())?;
         check_range(specification.frame.as_ref(), &order_types)?;
         let frame = self.bind_frame(specification.frame.as_ref(), order.is_empty())?;
         self.block().windows.push(BoundWindow { partition, order, call: WindowCall { function, frame } });
@@ -310,9 +311,12 @@ impl Binder<'_> {
             let Some(found) = found else { return Err(window_not_found(base.as_str())) };
             let outer = found.specification;
             refined.base = outer.base;
-            if refined.partition_by.is_empty() {
-                refined.partition_by = outer.partition_by;
+            if !refined.partition_by.is_empty() {
+                return Err(dsql(sqlcode::UNKNOWN_TABLE)
+                    .and(isc::DSQL_WINDOW_CANT_OVERR_PART)
+                    .with(base.as_str()));
             }
+            refined.partition_by = outer.partition_by;
             if refined.order_by.is_empty() {
                 refined.order_by = outer.order_by;
             }
@@ -498,6 +502,22 @@ fn in_groups(
         }
     });
     if stray { Err(error()) } else { Ok(()) }
+}
+
+/// Refuses a frame whose end lies before its beginning by the words alone.
+fn check_bounds(frame: Option<&ast::WindowFrame>) -> Result<()> {
+    let Some(ast::WindowFrame { start, end: Some(end), .. }) = frame else { return Ok(()) };
+    let (first, second) = match (start, end) {
+        (ast::FrameBound::CurrentRow, ast::FrameBound::Preceding(_)) => ("CURRENT ROW", "PRECEDING"),
+        (ast::FrameBound::Following(_), ast::FrameBound::Preceding(_)) => {
+            ("FOLLOWING", "PRECEDING or CURRENT ROW")
+        }
+        (ast::FrameBound::Following(_), ast::FrameBound::CurrentRow) => {
+            ("FOLLOWING", "PRECEDING or CURRENT ROW")
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::new(isc::DSQL_WINDOW_INCOMPAT_FRAMES).with(first).with(second))
 }
 
 /// Refuses a RANGE with a distance over an order that nothing can be added to.

@@ -13,7 +13,7 @@ use farbird_sql::ast::{self, Name, PlanAccess};
 use farbird_types::{Error, Result, isc};
 
 use crate::bind::binder::Binder;
-use crate::bind::error::{dsql, sqlcode};
+use crate::bind::error::{dsql, invalid_blr, sqlcode};
 use crate::bind::namespace::NamedTable;
 use crate::bound::query::ToldTable;
 use crate::bound::source::{JoinHint, Source, SourceKind};
@@ -219,9 +219,4 @@ fn name_of(source: &Source) -> String {
 
 fn no_relation_alias(name: &str) -> Error {
     dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_NO_RELATION_ALIAS).with(name)
-}
-
-/// The head of what Firebird finds when it reads its BLR, of which there is none here.
-fn invalid_blr() -> Error {
-    Error::new(isc::INVALID_BLR).with(0)
 }

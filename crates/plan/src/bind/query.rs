@@ -186,12 +186,22 @@ impl Binder<'_> {
         limit: Option<&ast::Limit>,
     ) -> Result<BoundSelect> {
         let mut limits = Vec::new();
+        if limit.is_some() && (select.first.is_some() || select.skip.is_some()) {
+            return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_FIRSTSKIP_ROWS));
+        }
         if select.first.is_some() || select.skip.is_some() {
             limits.push(BoundLimit {
                 skip: self.bind_limit(select.skip.as_ref())?,
                 first: self.bind_limit(select.first.as_ref())?,
                 ordinals: false,
             });
+        }
+        for (place, window) in select.windows.iter().enumerate() {
+            if select.windows.iter().take(place).any(|earlier| earlier.name == window.name) {
+                return Err(dsql(sqlcode::UNKNOWN_TABLE)
+                    .and(isc::DSQL_WINDOW_DUPLICATE)
+                    .with(window.name.as_str()));
+            }
         }
         self.block().named_windows = select.windows.clone();
         self.note_plan(select.plan.as_ref());
@@ -225,6 +235,9 @@ impl Binder<'_> {
         let mut having = Vec::new();
         if let Some(condition) = &select.having {
             self.bind_condition(condition)?.into_conjuncts(&mut having);
+            if having.iter().any(|condition| condition.any(&|part| matches!(part, Expression::Window(_)))) {
+                return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_AGG_WHERE_ERR));
+            }
         }
         let mut order = self.bind_order(order_by, &items)?;
         self.block().aggregates_allowed = AggregatesAllowed::No;

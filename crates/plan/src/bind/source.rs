@@ -12,7 +12,7 @@ use farbird_sql::ast::{self, Name};
 use farbird_types::{ColumnType, Error, Result, isc};
 
 use crate::bind::binder::Binder;
-use crate::bind::error::{at, dsql, sqlcode, unknown_table};
+use crate::bind::error::{at, dsql, invalid_blr, sqlcode, unknown_table};
 use crate::bind::namespace::{
     MergedColumn, NamedTable, Namespace, RowKey, RowNumber, alias_of, is_not_null, row_table,
 };
@@ -297,6 +297,10 @@ impl Binder<'_> {
         alias: &str,
         nullable: bool,
     ) -> Result<FromTree> {
+        // What a package has only declared yet may turn out to suspend.
+        if !procedure.selectable && !procedure.source.is_empty() {
+            return Err(invalid_blr().and(isc::ILLEGAL_PRC_TYPE).with(procedure.name.clone()));
+        }
         self.call_access(ObjectKind::Procedure, procedure);
         let arguments = self.bind_routine_arguments(procedure, arguments, true)?;
         let source =

@@ -6,13 +6,14 @@ use farbird_types::{ColumnType, Result, SqlType, arithmetic};
 use crate::bind::binder::Bound;
 use crate::bound::shape::Shape;
 
-/// Values of several types, made values of the one type that can hold them all.
+/// Values of several types, made values of the one type that can hold them all. `name`: what errors call the expression.
 pub(crate) fn unified(
     values: Vec<Bound>,
     shape: &Option<Box<Shape>>,
+    name: &str,
 ) -> Result<(Vec<Expression>, ColumnType)> {
     let types: Vec<SqlType> = values.iter().map(|value| *value.sql_type()).collect();
-    let sql_type = typed(arithmetic::common_type(&types), shape)?;
+    let sql_type = typed(arithmetic::common_type_in(&types, name), shape)?;
     let nullable = values.iter().any(|value| value.column_type.nullable);
     let expressions = values
         .into_iter()

@@ -274,7 +274,10 @@ fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
             Expression::Column(_) => item.label.clone(),
             _ => item.name.clone().unwrap_or_default(),
         };
-        columns.push(OutputColumn { label, column_type: ColumnType { sql_type, nullable }, ..item.clone() });
+        // What has been converted is no longer a table's column.
+        let origin = item.origin.clone().filter(|_| item.column_type.sql_type == sql_type);
+        let column_type = ColumnType { sql_type, nullable };
+        columns.push(OutputColumn { label, column_type, origin, ..item.clone() });
     }
     Ok(columns)
 }

@@ -60,7 +60,8 @@ fn compile_block(environment: &Environment, block: &ast::ExecuteBlock) -> Result
     }
     compiler.body(&block.body)?;
     let routine = compiler.finish();
-    let has_cursor = routine.suspends;
+    // A block that returns something has a cursor, with no rows unless it suspends.
+    let has_cursor = routine.suspends || !columns.is_empty();
     let (plan, explained_plan) = routine.plan_texts();
     let description = StatementDescription {
         kind: if has_cursor { StatementKind::Select } else { StatementKind::ExecuteProcedure },

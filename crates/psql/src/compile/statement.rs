@@ -237,7 +237,7 @@ impl Compiler<'_> {
                 .and(isc::DSQL_COMMAND_ERR)
                 .and(isc::DSQL_INVALID_LABEL)
                 .with(label)
-                .with("is not found in the current scope")),
+                .with("is not found")),
             (None, None) => Err(misplaced(word)),
         }
     }
@@ -410,5 +410,6 @@ impl Compiler<'_> {
 
 /// Names that only the running engine knows in Firebird: its status begins with the place in the BLR.
 fn invalid_request() -> Error {
-    Error::new(isc::INVALID_BLR).with(0)
+    // A place as it could be: drivers take zero for the end of the status and one for its next code, and miss what is wrong.
+    Error::new(isc::INVALID_BLR).with(2)
 }

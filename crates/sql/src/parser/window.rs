@@ -8,6 +8,17 @@ use crate::ast::{
 };
 use farbird_types::Result;
 
+/// Where the bound of a frame stands, which says what it can be.
+#[derive(Clone, Copy, PartialEq)]
+enum FramePlace {
+    /// Without BETWEEN.
+    Only,
+    /// Behind BETWEEN.
+    First,
+    /// Behind AND.
+    Second,
+}
+
 impl Parser<'_> {
     /// A call of an aggregate or window function.
     pub(super) fn aggregate(&mut self, takes_distinct: bool) -> Result<ExpressionKind> {
@@ -87,18 +98,19 @@ impl Parser<'_> {
             return Ok(None);
         };
         let (start, end) = if self.eat_keyword("BETWEEN") {
-            let start = self.frame_bound()?;
+            let start = self.frame_bound(FramePlace::First)?;
             self.expect_keyword("AND")?;
-            (start, Some(self.frame_bound()?))
+            (start, Some(self.frame_bound(FramePlace::Second)?))
         } else {
-            (self.frame_bound()?, None)
+            (self.frame_bound(FramePlace::Only)?, None)
         };
         Ok(Some(WindowFrame { unit, start, end, exclusion: self.frame_exclusion()? }))
     }
 
-    fn frame_bound(&mut self) -> Result<FrameBound> {
+    fn frame_bound(&mut self, place: FramePlace) -> Result<FrameBound> {
         if self.eat_keyword("UNBOUNDED") {
-            if self.eat_keyword("PRECEDING") {
+            if place != FramePlace::Second {
+                self.expect_keyword("PRECEDING")?;
                 return Ok(FrameBound::UnboundedPreceding);
             }
             self.expect_keyword("FOLLOWING")?;
@@ -110,6 +122,10 @@ impl Parser<'_> {
         }
         // A bound of BETWEEN cannot reach for its AND.
         let value = Box::new(self.frame_value()?);
+        if place == FramePlace::Only {
+            self.expect_keyword("PRECEDING")?;
+            return Ok(FrameBound::Preceding(value));
+        }
         if self.eat_keyword("PRECEDING") {
             return Ok(FrameBound::Preceding(value));
         }

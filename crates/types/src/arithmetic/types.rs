@@ -35,7 +35,7 @@ pub fn result_type(operator: ArithmeticOperator, left: &SqlType, right: &SqlType
         }
         Add | Subtract => sum_type(left, right).ok_or_else(|| refused(isc::DSQL_INVALID_TYPE_ADDSUB_DIAL3)),
         Multiply => product_type(left, right).ok_or_else(|| refused(isc::DSQL_INVALID_TYPE_MULTIP_DIAL3)),
-        Divide => product_type(left, right).ok_or_else(|| refused(isc::DSQL_INVALID_TYPE_DIV_DIAL3)),
+        Divide => quotient_type(left, right).ok_or_else(|| refused(isc::DSQL_INVALID_TYPE_DIV_DIAL3)),
     }
 }
 
@@ -110,7 +110,7 @@ fn sum_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
             subtype: finer(*left_subtype, *right_subtype),
         });
     }
-    inexact_type(left, right, true)
+    inexact_type(left, right)
 }
 
 /// `*` and `/`: exact numbers have the sum of their scales, in INT128 as soon as one of them is a BIGINT.
@@ -127,15 +127,25 @@ fn product_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
             subtype: finer(*left_subtype, *right_subtype),
         });
     }
-    inexact_type(left, right, false)
+    inexact_type(left, right)
 }
 
-fn inexact_type(left: &SqlType, right: &SqlType, keep_16: bool) -> Option<SqlType> {
+/// That of a product, except that a quotient in 64 bits is described as no NUMERIC.
+fn quotient_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
+    product_type(left, right).map(|product| match product {
+        SqlType::Exact { width: ExactWidth::Int64, scale, .. } => {
+            SqlType::Exact { width: ExactWidth::Int64, scale, subtype: ExactSubtype::Integer }
+        }
+        other => other,
+    })
+}
+
+fn inexact_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
     if !is_number(left) || !is_number(right) {
         return None;
     }
     Some(match (left, right) {
-        (SqlType::DecFloat16, SqlType::DecFloat16) if keep_16 => SqlType::DecFloat16,
+        (SqlType::DecFloat16, SqlType::DecFloat16) => SqlType::DecFloat16,
         (left, right) if is_decimal(left) || is_decimal(right) => SqlType::DecFloat34,
         _ => SqlType::Double,
     })
@@ -166,7 +176,7 @@ fn date_time_type(operator: ArithmeticOperator, left: &SqlType, right: &SqlType)
         }
         (true, false, _) if is_number(right) => Ok(*left),
         (false, true, Add) if is_number(left) => Ok(*right),
-        (false, true, Subtract) => Err(refused(isc::DSQL_INVALID_TYPE_MINUS_DATE)),
+        (false, true, Subtract) if is_number(left) => Err(refused(isc::DSQL_INVALID_TYPE_MINUS_DATE)),
         _ => Err(refused(isc::DSQL_INVALID_TYPE_ADDSUB_DIAL3)),
     }
 }

@@ -12,7 +12,7 @@ use std::fmt;
 
 use crate::error::{Error, Result, isc};
 use crate::sql_type::SqlType;
-use crate::temporal::{Date, Timestamp, ZoneId};
+use crate::temporal::{Date, Timestamp, ZoneId, to_local};
 use crate::value::Value;
 
 pub use text::{double_to_text, exact_to_text};
@@ -44,7 +44,10 @@ pub fn cast(value: &Value, to: &SqlType, context: &CastContext) -> Result<Value>
         return Ok(Value::Null);
     }
     if matches!(value, Value::Blob(_)) {
-        return Err(blob_not_supported());
+        return Err(match to {
+            SqlType::Text(_) | SqlType::Blob { .. } | SqlType::Null => blob_not_supported(),
+            _ => conversion_error(value),
+        });
     }
     match to {
         SqlType::Null => Ok(value.clone()),
@@ -105,9 +108,21 @@ pub fn conversion_error(value: &Value) -> Error {
     let said = match value {
         Value::Boolean(_) => "BOOLEAN".to_owned(),
         Value::Blob(_) => "BLOB".to_owned(),
+        Value::Timestamp(timestamp) => with_month_name(timestamp.date, &timestamp.to_string()),
+        Value::TimestampTz(instant) => with_month_name(to_local(*instant).date, &instant.to_string()),
         other => to_display_text(other),
     };
     Error::new(isc::CONVERT_ERROR).with(printable(&said))
+}
+
+/// A point in time as Firebird's messages show it, `29-FEB-2020 13:14:15.1678`: its other texts have the month as a number.
+fn with_month_name(date: Date, shown: &str) -> String {
+    const MONTHS: [&str; 12] =
+        ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+    let (year, month, day) = date.year_month_day();
+    let name = usize::try_from(month).ok().and_then(|month| MONTHS.get(month.checked_sub(1)?));
+    let time = shown.split_once(' ').map_or("", |(_, time)| time);
+    format!("{day}-{}-{year} {time}", name.unwrap_or(&""))
 }
 
 /// Control characters as `#x0a`: messages are lines.

@@ -57,7 +57,13 @@ pub(super) fn to_exact(value: &Value, width: ExactWidth, scale: i8) -> Result<Va
     }
     let unscaled = match value {
         Value::Integer { unscaled, scale: from } => rescale(i128::from(*unscaled), *from, scale)?,
-        Value::Int128 { unscaled, scale: from } => rescale(*unscaled, *from, scale)?,
+        Value::Int128 { unscaled, scale: from } => {
+            let unscaled = rescale(*unscaled, *from, scale)?;
+            // Firebird makes a number of the machine of it first: of 64 bits for a BIGINT, otherwise of 32.
+            let machine = if width < ExactWidth::Int64 { ExactWidth::Long } else { width };
+            machine.value(unscaled, scale).ok_or_else(integer_overflow)?;
+            unscaled
+        }
         Value::Float(value) => round_double(f64::from(*value), scale, FLOAT_EPSILON)?,
         Value::Double(value) => round_double(*value, scale, DOUBLE_EPSILON)?,
         Value::DecFloat(value) => decimal_to_exact(*value, width, scale)?,
@@ -68,6 +74,10 @@ pub(super) fn to_exact(value: &Value, width: ExactWidth, scale: i8) -> Result<Va
         _ => return Err(conversion_error(value)),
     };
     width.value(unscaled, scale).ok_or_else(out_of_range)
+}
+
+fn integer_overflow() -> Error {
+    Error::new(isc::ARITH_EXCEPT).and(isc::EXCEPTION_INTEGER_OVERFLOW)
 }
 
 /// Brings an exact number to another scale, rounding half away from zero.

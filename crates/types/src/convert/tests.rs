@@ -255,8 +255,10 @@ fn times_and_zones_are_converted_as_recorded() {
 #[test]
 fn null_stays_null_and_blobs_are_refused() {
     assert_eq!(cast(&Value::Null, &SqlType::BLOB_BINARY, &context()), Ok(Value::Null));
-    let error = cast(&Value::Blob(BlobId(1)), &SqlType::INTEGER, &context()).expect_err("the engine's");
+    let error = cast(&Value::Blob(BlobId(1)), &SqlType::BLOB_BINARY, &context()).expect_err("the engine's");
     assert!(error.has(isc::BLOBNOTSUP));
+    let error = cast(&Value::Blob(BlobId(1)), &SqlType::INTEGER, &context());
+    assert_eq!(error, Err(Error::new(isc::CONVERT_ERROR).with("BLOB")));
     assert!(cast(&Value::integer(1), &SqlType::BLOB_BINARY, &context()).is_err());
 }
 

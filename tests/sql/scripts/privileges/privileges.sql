@@ -56,6 +56,3 @@ select * from sec$users where 1 = 0;
 create or alter mapping m using plugin srp from user x to user y;
 drop mapping m;
 drop mapping m;
-set term ^;
-execute block as begin execute statement 'select * from t' as user 'ALICE' password 'x'; end^
-set term ;^

@@ -1,6 +1,6 @@
 -- SELECT clause by clause over a small shop.
 create table customer (id integer not null primary key, name varchar(20), city varchar(20));
-create table orders (id integer not null primary key, customer_id integer references customer, day date, amount numeric(9,2));
+create table orders (id integer not null primary key, customer_id integer references customer, placed date, amount numeric(9,2));
 insert into customer values (1, 'Ann', 'Oslo');
 insert into customer values (2, 'Bob', 'Rome');
 insert into customer values (3, 'Cid', null);
@@ -108,7 +108,7 @@ select name from customer union all select city from customer order by 1;
 select id, name from customer union select name, id from customer;
 select id from customer union select name, id from customer;
 select id from customer union select 1.5 from rdb$database order by 1;
-select id from customer union select day from orders;
+select id from customer union select placed from orders;
 select 'a' from rdb$database union select 'bcd' from rdb$database order by 1;
 select 1 from rdb$database union all select null from rdb$database;
 select x.n from (select name as n from customer where id = 1) x;
@@ -145,7 +145,7 @@ select name from customer plan (nowhere natural);
 select gen_id(rdb$procedures, 0) >= 0 from rdb$database;
 select count(*) from customer, customer c2, (select 1 x from rdb$database);
 select 1 from customer where exists (select * from orders where orders.customer_id = customer.id) group by 1;
-select o.day, extract(month from o.day), o.day + 1 from orders o order by id;
+select o.placed, extract(month from o.placed), o.placed + 1 from orders o order by id;
 select customer_id, count(*) filter (where amount > 6) from orders group by customer_id order by 1;
 select first 1 * from customer order by id optimize for first rows;
 select a.name, b.name from customer a, customer b where a.id < b.id and a.city = b.city;

@@ -1,0 +1,25 @@
+-- How values of each type are shown.
+select cast(1 as smallint), 2, 3000000000, cast(1.5 as numeric(4,1)), cast(-0.05 as decimal(9,2)), cast(12345678.9012 as numeric(18,4)) from rdb$database;
+select cast(1.5 as float), 1e0, 1e100, -1.25e-10, 0e0, cast(0.1 as float) from rdb$database;
+select 'abc', cast('abc' as char(6)), cast('abc' as varchar(10)), '' from rdb$database;
+select date '2020-02-29', time '13:14:15.1678', timestamp '2020-02-29 13:14:15.1678' from rdb$database;
+select true, false, null, cast(null as integer), cast(null as varchar(3)) from rdb$database;
+select x'0102ff', cast('ab' as char(2) character set octets) from rdb$database;
+select cast('text of a blob' as blob sub_type text) is not null from rdb$database;
+set list on;
+select 1 as whole, 1.50 as fixed, 1e0 as inexact, 'abc' as text, date '2020-02-29' as day_of, null as nothing from rdb$database;
+set list off;
+select 1 as a_very_long_name_of_a_column_indeed, 2 as b from rdb$database;
+select 10 / 4, 10.0 / 4, 10e0 / 4, 7 * 1.25, mod(7, 3) from rdb$database;
+select 'a' as x from rdb$database union all select 'bbbbb' from rdb$database union all select null from rdb$database;
+set sqlda_display on;
+select 1 as one, date '2020-01-01' as two, cast(1.5 as numeric(9,2)) as three from rdb$database;
+set sqlda_display off;
+set plan on;
+select rdb$relation_id from rdb$database;
+set planonly on;
+select rdb$relation_id from rdb$database;
+set planonly off;
+set plan off;
+set width text 5;
+select 'abcdefghij' as text from rdb$database;
