@@ -11,6 +11,7 @@
 //! | `record_source` | record selection expressions |
 //! | `expression` | values and conditions |
 //! | `data_type` | types and constants |
+//! | `writer` | values, conditions and simple triggers as bytes |
 //!
 //! Promises: no I/O; no panic on any bytes; what is allocated is bounded by the length of the input, and recursion by
 //! [`DEPTH_MAX`]. Names are not looked up: that is the engine's affair. What BLR has and requests of tools have not (cursors,
@@ -27,7 +28,12 @@ mod reader;
 mod record_source;
 mod request;
 mod tree;
+mod writer;
 
 pub use reader::DEPTH_MAX;
 pub use request::parse;
 pub use tree::*;
+pub use writer::{
+    Reference, ReferringAction, check_program, condition_program, on_delete_program, on_update_program,
+    value_program,
+};

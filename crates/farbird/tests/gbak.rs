@@ -316,8 +316,14 @@ fn a_backup_for_gbak_has_the_rows_and_a_script_of_the_rest() {
     let report: Value = serde_json::from_slice(&made.stdout).expect("a report");
     assert_eq!((&report["rows"], &report["blobs"]), (&Value::from(11), &Value::from(4)), "{report}");
     let left_out = objects(&report);
-    for object in ["view V_ONE", "procedure P_LIST", "trigger T_BI", "column CALC of table T_ALL"] {
+    for object in ["view V_ONE", "procedure P_LIST", "trigger T_BI", "column FD of table T_COMP"] {
         assert!(left_out.iter().any(|it| it == object), "{object}: {left_out:?}");
+    }
+    // What is simple has BLR.
+    for object in
+        ["column CALC of table T_ALL", "constraint CK_A of table DETAIL", "constraint FK_M of table DETAIL"]
+    {
+        assert!(!left_out.iter().any(|it| it == object), "{object}: {left_out:?}");
     }
     let script = std::fs::read_to_string(folder.join("b.fbk.sql")).expect("the script");
     for part in ["CREATE VIEW \"V_ONE\"", "CREATE TRIGGER \"T_BI\"", "CREATE OR ALTER PROCEDURE \"P_LIST\""] {

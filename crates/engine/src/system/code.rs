@@ -6,6 +6,7 @@ use crate::catalog::system_tables::table;
 use crate::catalog::{
     Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, Routine, RoutineParameter,
 };
+use crate::system::program;
 use crate::system::row_set::RowSet;
 use crate::system::tables::{RoutineKind, parameter_domain, relations_in_order};
 
@@ -56,14 +57,23 @@ pub(super) fn triggers(rows: &mut RowSet<'_, '_, '_>) {
 }
 
 fn constraint_triggers(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, constraint: &Constraint) {
+    let catalog = Arc::clone(&rows.catalog);
     let mut row = |name: &str, on: &str, kind: i64, flag: i64, flags: i64, source: Option<&str>| {
+        let make = || {
+            program::of_constraint(
+                relation,
+                constraint,
+                catalog.relation(on).map(AsRef::as_ref),
+                kind == AFTER_UPDATE,
+            )
+        };
         rows.row()
             .text("RDB$TRIGGER_NAME", name)
             .text("RDB$RELATION_NAME", on)
             .number("RDB$TRIGGER_SEQUENCE", 0)
             .number("RDB$TRIGGER_TYPE", kind)
             .blob("RDB$TRIGGER_SOURCE", source)
-            .compiled("RDB$TRIGGER_BLR", true)
+            .program("RDB$TRIGGER_BLR", true, make)
             .number("RDB$TRIGGER_INACTIVE", 0)
             .number("RDB$SYSTEM_FLAG", flag)
             .number("RDB$FLAGS", flags)

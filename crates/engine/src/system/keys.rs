@@ -5,6 +5,7 @@ use std::sync::Arc;
 use farbird_store::RelationStatistics;
 
 use crate::catalog::{ConstraintKind, Index, ReferentialAction, Relation};
+use crate::system::program;
 use crate::system::row_set::RowSet;
 use crate::system::statistics;
 use crate::system::tables::{is_system, relations_in_order};
@@ -44,7 +45,9 @@ fn index_row(
         .optional_text("RDB$FOREIGN_KEY", index.foreign_key.as_deref())
         .flag("RDB$SYSTEM_FLAG", system)
         .blob("RDB$EXPRESSION_SOURCE", index.expression_source.as_deref())
-        .compiled("RDB$EXPRESSION_BLR", index.expression_source.is_some())
+        .program("RDB$EXPRESSION_BLR", index.expression_source.is_some(), || {
+            program::of_computed(relation, index.expression_source.as_deref()?)
+        })
         .compiled("RDB$CONDITION_BLR", index.condition_source.is_some());
     if let (Some(source), Some(condition)) = (&index.condition_source, index.condition()) {
         let has_where = condition.len() < source.trim().len();

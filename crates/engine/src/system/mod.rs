@@ -16,6 +16,7 @@ mod code;
 mod constants;
 mod keys;
 mod monitor;
+pub(crate) mod program;
 mod row_set;
 mod rows;
 mod statistics;

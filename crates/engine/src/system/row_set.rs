@@ -173,6 +173,28 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
         }
     }
 
+    /// BLR. Where `make` gives none it is as [`RowSet::compiled`]. Dialect 1 computes differently: there is no BLR of it here.
+    pub(super) fn program(
+        &mut self,
+        column: &str,
+        present: bool,
+        make: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> &mut Self {
+        if !present || !self.wants(column) {
+            return self;
+        }
+        let made = if self.catalog.database.dialect == 3 { make() } else { None };
+        let Some(bytes) = made else { return self.compiled(column, present) };
+        let text = Text::new(bytes, CharacterSet::OCTETS);
+        match text_blob(self.context, &text, BLR_SUBTYPE, CharacterSet::NONE) {
+            Ok(blob) => self.set(column, |_| Value::Blob(blob)),
+            Err(error) => {
+                self.failure.get_or_insert(error);
+                self
+            }
+        }
+    }
+
     fn make_program(&mut self) -> Result<Value> {
         if let Some(known) = &self.program {
             return Ok(known.clone());

@@ -10,6 +10,7 @@ use crate::catalog::system_tables::{SystemDomain, domains};
 use crate::catalog::{Catalog, Column, Relation, RelationKind, Routine};
 use crate::clock;
 use crate::function::context_variable;
+use crate::system::program;
 use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
 
@@ -151,8 +152,11 @@ fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &C
     if column.not_null && !system {
         rows.number("RDB$NULL_FLAG", 1);
     }
-    rows.blob("RDB$DEFAULT_SOURCE", column.default_source.as_deref())
-        .compiled("RDB$DEFAULT_VALUE", column.default_source.is_some());
+    rows.blob("RDB$DEFAULT_SOURCE", column.default_source.as_deref()).program(
+        "RDB$DEFAULT_VALUE",
+        column.default_source.is_some(),
+        || program::of_default(column.default_source.as_deref()?),
+    );
     if let Some(identity) = &column.identity {
         rows.text("RDB$GENERATOR_NAME", &identity.sequence).flag("RDB$IDENTITY_TYPE", !identity.always);
     }
@@ -176,8 +180,12 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
         field_row(rows, &domain.name, &domain.sql_type, declared, false, &domain.owner);
         rows.blob("RDB$DESCRIPTION", domain.description.as_deref())
             .blob("RDB$VALIDATION_SOURCE", domain.check_source.as_deref())
-            .compiled("RDB$VALIDATION_BLR", domain.check_source.is_some())
-            .compiled("RDB$DEFAULT_VALUE", domain.default_source.is_some());
+            .program("RDB$VALIDATION_BLR", domain.check_source.is_some(), || {
+                program::of_domain_check(domain.check_source.as_deref()?)
+            })
+            .program("RDB$DEFAULT_VALUE", domain.default_source.is_some(), || {
+                program::of_default(domain.default_source.as_deref()?)
+            });
         rows.blob("RDB$DEFAULT_SOURCE", domain.default_source.as_deref());
         if domain.not_null {
             rows.number("RDB$NULL_FLAG", 1);
@@ -190,8 +198,11 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
             if own && seen.insert(column.domain.clone()) {
                 let declared = Declared { precision: column.precision, segment_size: column.segment_size };
                 field_row(rows, &column.domain, &column.sql_type, declared, false, &relation.owner);
-                rows.blob("RDB$COMPUTED_SOURCE", column.computed_source.as_deref())
-                    .compiled("RDB$COMPUTED_BLR", relation.is_view() || column.computed_source.is_some());
+                rows.blob("RDB$COMPUTED_SOURCE", column.computed_source.as_deref()).program(
+                    "RDB$COMPUTED_BLR",
+                    relation.is_view() || column.computed_source.is_some(),
+                    || program::of_computed(relation, column.computed_source.as_deref()?),
+                );
             }
         }
     }
