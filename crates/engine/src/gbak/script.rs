@@ -1,6 +1,6 @@
 //! What a backup in gbak's format leaves out, as a script for isql: the same statements that a restore here would execute.
 //!
-//! Heads of routines come first and bodies behind the views, since they may need each other.
+//! Heads of routines and packages come first and bodies behind the views, since they may need each other.
 
 use std::fmt::Write;
 
@@ -55,10 +55,11 @@ impl Remainder {
         let mut made: Vec<Definition> = Vec::new();
         made.extend(left_out.iter().flat_map(|it| self.of_domain(it)));
         made.extend(left_out.iter().filter_map(|it| self.routine(it, false)));
-        made.extend(left_out.iter().flat_map(|it| self.package(it)));
+        made.extend(left_out.iter().filter_map(|it| self.package(it, false)));
         made.extend(left_out.iter().flat_map(|it| self.of_column(it)));
         made.extend(left_out.iter().filter_map(|it| self.view(it)));
         made.extend(left_out.iter().filter_map(|it| self.routine(it, true)));
+        made.extend(left_out.iter().filter_map(|it| self.package(it, true)));
         made.extend(left_out.iter().filter_map(|it| self.of_table(it)));
         made.extend(left_out.iter().filter_map(|it| self.trigger(it)));
         made.extend(self.grants(left_out));
@@ -132,25 +133,17 @@ impl Remainder {
         }
     }
 
-    fn package(&self, it: &LeftOut) -> Vec<Definition> {
-        let LeftOut::Package(name) = it else { return Vec::new() };
-        let records = self.schema.all(RecordKind::Package).iter();
-        let found = records.filter(|it| it.name(package::NAME).as_ref() == Some(name));
-        let part = |words: &str, source: Option<String>| {
-            let sql = format!("CREATE OR ALTER {words} {}\nAS\n{}", self.all().name(name), source?);
-            Some(Definition::new(it.to_string(), sql))
+    /// A package's header, or its body.
+    fn package(&self, it: &LeftOut, body: bool) -> Option<Definition> {
+        let LeftOut::Package(name) = it else { return None };
+        let mut records = self.schema.all(RecordKind::Package).iter();
+        let record = records.find(|it| it.name(package::NAME).as_ref() == Some(name))?;
+        let (words, source) = match body {
+            true => ("RECREATE PACKAGE BODY", record.source(package::BODY_SOURCE, None)),
+            false => ("CREATE OR ALTER PACKAGE", record.source(package::HEADER_SOURCE, None)),
         };
-        /// Of the body; `attribute::package` names what a restore needs.
-        const BODY_SOURCE: u8 = 3;
-        found
-            .flat_map(|record| {
-                let body = record.source(BODY_SOURCE, None).map(|source| {
-                    let sql = format!("RECREATE PACKAGE BODY {}\nAS\n{source}", self.all().name(name));
-                    Definition::new(it.to_string(), sql)
-                });
-                part("PACKAGE", record.source(package::HEADER_SOURCE, None)).into_iter().chain(body)
-            })
-            .collect()
+        let sql = format!("{words} {}\nAS\n{}", self.all().name(name), source?);
+        Some(Definition::new(it.to_string(), sql))
     }
 
     /// Indexes and constraints.
