@@ -1,4 +1,4 @@
-//! DROP of anything.
+//! DROP of anything but packages.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::privileges::{DdlAction, object_type};
 use crate::catalog::{ConstraintKind, ObjectKind, Relation, Routine, RoutineParameter, Sequence, layout};
 use crate::ddl::editor::Editor;
-use crate::ddl::{collation, error, index, package, reference, rights, user};
+use crate::ddl::{collation, error, index, reference, rights, user};
 
 /// DROP.
 pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> {
@@ -50,8 +50,7 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
         DropKind::Role => drop_role(editor, name),
         DropKind::Collation => collation::drop_collation(editor, name),
         DropKind::User => user::drop(editor, name),
-        DropKind::Package => package::drop_package(editor, name),
-        DropKind::PackageBody => package::drop_body(editor, name),
+        DropKind::Package | DropKind::PackageBody => Err(Error::internal("packages drop themselves")),
         DropKind::ExternalFunction => Err(Error::new(isc::DYN_FUNC_NOT_FOUND).with(name)),
         DropKind::Filter => Err(Error::new(isc::DYN_FILTER_NOT_FOUND).with(name)),
         DropKind::Mapping | DropKind::GlobalMapping | DropKind::Shadow => {

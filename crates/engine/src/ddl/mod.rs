@@ -17,7 +17,7 @@
 //! | `user` | users, which the server keeps |
 //! | `external_pool` | the pool of connections to other databases |
 //! | `comment` | COMMENT ON |
-//! | `drop` | DROP of anything |
+//! | `drop` | DROP of anything but packages |
 //! | `error` | the statuses |
 
 mod alter_table;
@@ -54,7 +54,7 @@ mod user;
 mod view;
 
 use editor::Editor;
-use farbird_sql::ast::DdlStatement;
+use farbird_sql::ast::{DdlStatement, DropKind};
 use farbird_types::Result;
 
 use crate::expression::ExecutionContext;
@@ -117,7 +117,11 @@ fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
         DdlStatement::Grant(it) => privilege::change(editor, it),
         DdlStatement::Comment(it) => comment::set(editor, it),
         DdlStatement::AlterDatabase(changes) => database::alter(editor, changes),
-        DdlStatement::Drop(it) => drop::drop(editor, it),
+        DdlStatement::Drop(it) => match it.kind {
+            DropKind::Package => package::drop_package(editor, it.name.as_str()),
+            DropKind::PackageBody => package::drop_body(editor, it.name.as_str()),
+            _ => drop::drop(editor, it),
+        },
         DdlStatement::CreateDatabase(it) => database::complete(editor, it),
         DdlStatement::DropDatabase => Err(error::unsupported("DROP DATABASE as a statement")),
         DdlStatement::DefinePackage(it) => package::define_header(editor, it),
