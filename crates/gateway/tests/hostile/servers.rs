@@ -3,6 +3,7 @@
 //!
 //! Which malice a program meets its database names: the same server is lawful to others.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -62,27 +63,44 @@ fn encoded(reply: &Reply) -> Vec<u8> {
     out
 }
 
-/// What a lawful server answers.
-fn lawful(request: &Request, decoder: &mut RequestDecoder) -> Vec<u8> {
-    let reply = match request {
-        Request::Connect(_) => {
-            decoder.set_version(VERSION);
-            let version = VERSION.to_wire();
-            Reply::Accept(Accept { version, architecture: ARCHITECTURE_GENERIC, connection_type: 5 })
-        }
-        Request::StartTransaction { .. } => Reply::Response(Response::object(Handle(7))),
-        Request::AllocateStatement(_) => {
-            decoder.statement_allocated(Handle(8));
-            Reply::Response(Response::object(Handle(8)))
-        }
-        Request::Prepare(_) => Reply::Response(Response::data(Handle(0), vec![21, 4, 0, 1, 0, 0, 0, 1])),
-        Request::Execute(_) => Reply::Response(Response::object(Handle(7))),
-        Request::Fetch(_) => {
-            return [row(), encoded(&Reply::FetchResponse(FetchResponse::END_OF_CURSOR))].concat();
-        }
-        _ => Reply::Response(Response::success()),
-    };
-    encoded(&reply)
+/// What a lawful server answers. It has one table, and nothing to say of it in its catalogue.
+#[derive(Default)]
+struct Lawful {
+    statements: u16,
+    /// Statements by which an origin asks the catalogue.
+    of_catalogue: HashSet<Handle>,
+}
+
+impl Lawful {
+    fn answer(&mut self, request: &Request, decoder: &mut RequestDecoder) -> Vec<u8> {
+        let reply = match request {
+            Request::Connect(_) => {
+                decoder.set_version(VERSION);
+                let version = VERSION.to_wire();
+                Reply::Accept(Accept { version, architecture: ARCHITECTURE_GENERIC, connection_type: 5 })
+            }
+            Request::StartTransaction { .. } => Reply::Response(Response::object(Handle(7))),
+            Request::AllocateStatement(_) => {
+                let statement = Handle(8 + self.statements);
+                self.statements += 1;
+                decoder.statement_allocated(statement);
+                Reply::Response(Response::object(statement))
+            }
+            Request::Prepare(text) => {
+                if String::from_utf8_lossy(&text.sql).contains("rdb$") {
+                    self.of_catalogue.insert(text.statement);
+                }
+                Reply::Response(Response::data(Handle(0), vec![21, 4, 0, 1, 0, 0, 0, 1]))
+            }
+            Request::Execute(_) => Reply::Response(Response::object(Handle(7))),
+            Request::Fetch(fetch) if !self.of_catalogue.contains(&fetch.statement) => {
+                return [row(), encoded(&Reply::FetchResponse(FetchResponse::END_OF_CURSOR))].concat();
+            }
+            Request::Fetch(_) => Reply::FetchResponse(FetchResponse::END_OF_CURSOR),
+            _ => Reply::Response(Response::success()),
+        };
+        encoded(&reply)
+    }
 }
 
 fn format() -> Arc<MessageFormat> {
@@ -135,6 +153,7 @@ fn serve(mut stream: TcpStream, said: &AtomicU64) {
     let mut decoder = RequestDecoder::new(DecoderLimits::default());
     let mut buffer = [0; 16 << 10];
     let mut file = String::new();
+    let mut lawful = Lawful::default();
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
         decoder.feed(&buffer[..length]);
         while let Ok(Some(request)) = decoder.next_request() {
@@ -149,7 +168,7 @@ fn serve(mut stream: TcpStream, said: &AtomicU64) {
             {
                 return malice(kind, &mut stream, said);
             }
-            if stream.write_all(&lawful(&request, &mut decoder)).is_err() {
+            if stream.write_all(&lawful.answer(&request, &mut decoder)).is_err() {
                 return;
             }
         }
