@@ -1,4 +1,4 @@
-"""Runs a script at a server, or inside of Firebird's embedded engine, and describes each answer in lines of text.
+"""Runs a script at a server and describes each answer in lines of text.
 
 What is described: columns with names, types, lengths, scales, sub types, character sets and origin; rows; how many rows were
 changed; errors with SQLSTATE, codes and texts. It goes through the interfaces of Firebird's own client library, and so sees
@@ -38,14 +38,11 @@ class Side:
     """One attachment, to a database that is made for it."""
 
     def __init__(self, dsn, user, password, script):
-        if user is None:
-            # Forced writes only cost time: the database is thrown away.
-            driver.driver_config.db_defaults.forced_writes.value = False
         driver.driver_config.db_defaults.db_charset.value = script.charset
         driver.driver_config.db_defaults.db_sql_dialect.value = script.dialect
         driver.driver_config.db_defaults.sql_dialect.value = script.dialect
         self.connection = driver.create_database(
-            dsn, user=user or "SYSDBA", password=password, charset="UTF8", overwrite=True, session_time_zone="UTC")
+            dsn, user=user, password=password, charset="UTF8", overwrite=True, session_time_zone="UTC")
         self.attachment = self.connection._att
         self.attachment.encoding = "utf-8"
         self.dialect = script.dialect

@@ -20,7 +20,7 @@ def run_all(chosen, dsn_of, user, password, jobs):
 
 def run_one(script, dsn, user, password):
     with tempfile.TemporaryFile("w+") as output:
-        arguments = [sys.executable, __file__, str(script.path), dsn, user or "", password or ""]
+        arguments = [sys.executable, __file__, str(script.path), dsn, user, password]
         try:
             done = subprocess.run(arguments, stdout=output, timeout=SCRIPT_SECONDS_MAX, env=os.environ)
         except subprocess.TimeoutExpired:
@@ -42,7 +42,7 @@ def main():
 
     path, dsn, user, password = sys.argv[1:]
     script = scripts.read(pathlib.Path(path))
-    side = Side(dsn, user or None, password or None, script)
+    side = Side(dsn, user, password, script)
     for statement in script.statements:
         print(json.dumps(side.answer(statement.text)), flush=True)
     side.close()
