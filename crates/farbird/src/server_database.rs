@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farbird_client::blocking::Connection;
 use farbird_client::{ConnectOptions, Isolation, Transaction, TransactionOptions};
 use farbird_engine::backup::CancelFlag;
-use farbird_engine::gbak::write::{BlobShape, BlobSink, Database};
+use farbird_engine::gbak::write::{BlobShape, BlobSink, Database, RowVisitor};
 use farbird_types::{BlobId, Error, Value, isc};
 
 /// Bytes of a segment: a server does not tell how its BLOBs are cut.
@@ -53,7 +53,7 @@ impl ServerDatabase {
 impl Database for ServerDatabase {
     type Error = anyhow::Error;
 
-    fn query(&self, sql: &str, row: &mut dyn FnMut(&[Value]) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    fn query(&self, sql: &str, row: &mut RowVisitor<'_, anyhow::Error>) -> anyhow::Result<()> {
         let statement = self.connection.prepare(&self.transaction, sql)?;
         for values in self.connection.query(&self.transaction, &statement, &[])? {
             self.check_interrupted()?;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use farbird_gbak::write::{BlobShape, BlobSink, Database};
+use farbird_gbak::write::{BlobShape, BlobSink, Database, RowVisitor};
 use farbird_store::{SegmentRead, StoreOptions};
 use farbird_types::{BlobId, CharacterSet, Error, Value};
 
@@ -93,11 +93,7 @@ impl FileDatabase {
 impl Database for FileDatabase {
     type Error = CopyError;
 
-    fn query(
-        &self,
-        sql: &str,
-        row: &mut dyn FnMut(&[Value]) -> Result<(), CopyError>,
-    ) -> Result<(), CopyError> {
+    fn query(&self, sql: &str, row: &mut RowVisitor<'_, CopyError>) -> Result<(), CopyError> {
         let statement = {
             let mut attachment = self.attachment.borrow_mut();
             let dialect = attachment.database().catalog().database.dialect;

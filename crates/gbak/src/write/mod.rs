@@ -52,6 +52,9 @@ pub trait BlobSink<E> {
     fn segment(&mut self, bytes: &[u8]) -> Result<(), E>;
 }
 
+/// Who takes rows.
+pub type RowVisitor<'a, E> = dyn FnMut(&[Value]) -> Result<(), E> + 'a;
+
 /// A database as a backup reads it: in one snapshot, texts in the character sets of their columns.
 pub trait Database {
     /// Why something cannot be read; or written, by whom it is handed to.
@@ -61,11 +64,7 @@ pub trait Database {
     ///
     /// # Errors
     /// Those of the query, and of `row`.
-    fn query(
-        &self,
-        sql: &str,
-        row: &mut dyn FnMut(&[Value]) -> Result<(), Self::Error>,
-    ) -> Result<(), Self::Error>;
+    fn query(&self, sql: &str, row: &mut RowVisitor<'_, Self::Error>) -> Result<(), Self::Error>;
 
     /// Hands over a BLOB of the row at hand, which has `bytes` bytes.
     ///

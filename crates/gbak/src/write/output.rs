@@ -63,7 +63,8 @@ impl<W: Write> Output<W> {
             self.put_number(attribute, number)?;
         }
         for (attribute, text) in [(backup::FILE, database), (backup::DATE, date)] {
-            let text = text.get(..text.floor_char_boundary(SHORT_BYTES_MAX)).unwrap_or_default();
+            let end = (0..=SHORT_BYTES_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+            let text = text.get(..end.unwrap_or_default()).unwrap_or_default();
             self.put(&[attribute, u8::try_from(text.len()).unwrap_or_default()])?;
             self.put(text.as_bytes())?;
         }
