@@ -150,7 +150,7 @@ async fn serve(
     let (engine, external) = (config.engine(), Arc::new(External::new(&config)));
     engine.set_external_sources(Arc::<External>::clone(&external));
     let (server, first_start) = Server::start_on(engine, config, password).await?;
-    external.listens_on(server.local_address());
+    external.serves(&server);
     announce(&server, &data, first_start)?;
     let origin = match origin {
         Some(settings) => Some(start_origin(&server, settings).await?),

@@ -314,3 +314,159 @@ fn a_cancel_stops_what_runs_elsewhere() {
         std::thread::sleep(Duration::from_millis(100));
     }
 }
+
+/// A connection to a database of the server as an ordinary user.
+fn attach_as(server: &Server, user: &str, password: &str) -> Connection {
+    Connection::attach(&server.database("here.fbd"), &ConnectOptions::new(user, password)).expect(user)
+}
+
+#[test]
+fn sessions_are_not_made_out_of_each_other_without_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let near = Server::start(folder.path(), "near", "");
+    let here = near.create("here.fbd");
+    run(
+        &here,
+        &[
+            "create user ann password 'secret-1'",
+            "create procedure p as begin
+               execute statement 'execute procedure p' as user 'ANN' password 'secret-1';
+             end",
+            "grant execute on procedure p to ann",
+        ],
+    );
+    let ann = attach_as(&near, "ANN", "secret-1");
+    let error = refused(&ann, "execute procedure p");
+    assert!(error.to_string().contains("335544830"), "{error}");
+    let mut deep = ConnectOptions::new("ANN", "secret-1");
+    deep.attach.raw.push((78, vec![49, 0, 0, 0]));
+    let deep = Connection::attach(&near.database("here.fbd"), &deep).expect("as deep as can be");
+    let as_sysdba = block("select 1 from rdb$database", &format!("as user 'SYSDBA' password '{PASSWORD}'"));
+    assert_eq!(refused(&deep, &as_sysdba).gds_code(), isc::EXEC_SQL_MAX_CALL_EXCEEDED);
+    assert_eq!(rows(&ann, &as_sysdba).expect("rows"), ["1"]);
+}
+
+#[test]
+fn guesses_of_a_user_inside_lock_nobody_else_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let near = Server::start(folder.path(), "near", "");
+    run(&near.create("here.fbd"), &["create user eve password 'secret-1'"]);
+    let guess = block("select 1 from rdb$database", "as user 'SYSDBA' password 'a guess'");
+    // One after the other they would have to wait.
+    let (answered, answers) = std::sync::mpsc::channel();
+    for _ in 0..16 {
+        let (eve, guess, answered) = (attach_as(&near, "EVE", "secret-1"), guess.clone(), answered.clone());
+        // Those that wait for their answer get none: the server ends before.
+        std::thread::spawn(move || answered.send(rows(&eve, &guess).expect_err("a guess").gds_code()));
+    }
+    for _ in 0..10 {
+        assert_eq!(answers.recv().expect("an answer"), isc::LOGIN);
+    }
+    assert_eq!(rows(&near.attach("here.fbd"), "select 1 from rdb$database").expect("rows"), ["1"]);
+}
+
+#[test]
+fn an_autonomous_text_that_fails_behind_its_first_row_is_undone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (far, near, on) = two_servers(folder.path(), "");
+    let there = far.attach("there.fbd");
+    run(
+        &there,
+        &["create procedure p (n int) returns (x int) as begin
+             insert into t (id) values (10 + n); x = 1; suspend; x = 1 / n; suspend;
+           end"],
+    );
+    let here = near.attach("here.fbd");
+    let singleton = |n: i32| {
+        format!(
+            "execute block returns (x int) as begin
+               execute statement 'select x from p({n})' {on} with autonomous transaction into x; suspend;
+             end"
+        )
+    };
+    // A division by zero, and a second row.
+    for n in [0, 1] {
+        assert_eq!(refused(&here, &singleton(n)).gds_code(), isc::EDS_STATEMENT);
+    }
+    let blob = format!(
+        "execute block returns (x int) as begin
+           execute statement 'insert into t (id) values (20) returning id / 0' {on} with autonomous transaction into x;
+         end"
+    );
+    assert_eq!(refused(&here, &blob).gds_code(), isc::EDS_STATEMENT);
+    assert_eq!(rows(&there, "select id from t order by id").expect("rows"), ["1", "2"]);
+}
+
+#[test]
+fn a_commit_that_failed_elsewhere_leaves_only_a_rollback() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (far, near, on) = two_servers(folder.path(), "");
+    let (here, there) = (near.attach("here.fbd"), far.attach("there.fbd"));
+    run(&here, &["create table mine (id int)"]);
+    let change = format!(
+        "execute block as begin
+           insert into mine values (1);
+           execute statement 'update t set a = ''new''' {on};
+         end"
+    );
+    let transaction = here.begin(&TransactionOptions::default()).expect("begins");
+    here.run(&transaction, &change).expect("runs");
+    run(&there, &["delete from mon$attachments where mon$attachment_id <> current_connection"]);
+    for _ in 0..2 {
+        let error = here.commit_retaining(&transaction).expect_err("a lost connection");
+        assert_eq!(error.gds_code(), isc::EDS_CONNECTION, "{error}");
+    }
+    let again = here.run(&transaction, &change).expect_err("a lost transaction");
+    assert_eq!(again.gds_code(), isc::EDS_CONNECTION, "{again}");
+    here.rollback_retaining(&transaction).expect("rolls back");
+    here.run(&transaction, &change).expect("runs");
+    here.commit(transaction).expect("commits");
+    assert_eq!(rows(&here, "select count(*) from mine").expect("rows"), ["1"]);
+    assert_eq!(rows(&there, "select count(*) from t where a = 'new'").expect("rows"), ["2"]);
+}
+
+#[test]
+fn a_trigger_that_works_elsewhere_cannot_be_prepared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (far, near, on) = two_servers(folder.path(), "");
+    let here = near.attach("here.fbd");
+    let trigger = format!(
+        "create trigger late on transaction commit as begin
+           if (rdb$get_context('USER_TRANSACTION', 'LATE') is not null) then
+             execute statement 'update t set a = ''new''' {on};
+         end"
+    );
+    run(&here, &[&trigger]);
+    let transaction = here.begin(&TransactionOptions::default()).expect("begins");
+    here.run(&transaction, "execute block as begin rdb$set_context('USER_TRANSACTION', 'LATE', '1'); end")
+        .expect("runs");
+    let error = here.prepare_transaction(&transaction, b"").expect_err("work elsewhere");
+    assert_eq!(error.gds_code(), isc::WISH_LIST, "{error}");
+    here.commit(transaction).expect("commits");
+    let new = rows(&far.attach("there.fbd"), "select count(*) from t where a = 'new'");
+    assert_eq!(new.expect("rows"), ["2"]);
+}
+
+#[test]
+fn a_role_of_none_is_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let near = Server::start(folder.path(), "near", "");
+    let here = near.create("here.fbd");
+    run(&here, &["create user ann password 'secret-1'"]);
+    let who = "select current_user || ' ' || current_role from rdb$database";
+    assert_eq!(rows(&here, &block(who, "role 'NONE'")).expect("rows"), ["SYSDBA NONE"]);
+    let as_ann = "as user 'ANN' password 'secret-1' role 'NONE'";
+    assert_eq!(rows(&here, &block(who, as_ann)).expect("rows"), ["ANN NONE"]);
+}
+
+#[test]
+fn no_connection_waits_in_a_database_of_this_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let near = Server::start(folder.path(), "near", "external-pool-size = 5\n");
+    let here = near.create("here.fbd");
+    let as_sysdba = format!("as user 'SYSDBA' password '{PASSWORD}'");
+    assert_eq!(rows(&here, &block("select 1 from rdb$database", &as_sysdba)).expect("rows"), ["1"]);
+    let idle = "select rdb$get_context('SYSTEM', 'EXT_CONN_POOL_IDLE_COUNT') from rdb$database";
+    assert_eq!(rows(&here, idle).expect("rows"), ["0"]);
+    here.drop_database().expect("nobody else has it");
+}

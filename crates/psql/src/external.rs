@@ -11,7 +11,7 @@ use std::sync::Arc;
 use farbird_catalog::transaction::Transaction;
 use farbird_expression::{BoundExpression, ExecutionContext};
 use farbird_function::blob;
-use farbird_session::external::{ExternalSources, ExternalTarget, ExternalTransaction};
+use farbird_session::external::{CALLS_MAX, ExternalSources, ExternalTarget, ExternalTransaction};
 use farbird_sql::ast::StatementTransaction;
 use farbird_types::{Error, Result, Value, isc};
 use parking_lot::Mutex;
@@ -22,9 +22,19 @@ use crate::routine::DynamicStatement;
 /// The provider that data sources are of that name none, and the only one.
 const PROVIDER: &str = "Firebird";
 
+/// What CURRENT_ROLE shows where there is none.
+const NO_ROLE: &str = "NONE";
+
 /// The transactions elsewhere that belong to one of ours.
 #[derive(Default)]
-struct Elsewhere(Mutex<Vec<(ExternalTarget, Box<dyn ExternalTransaction>)>>);
+struct Elsewhere(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    open: Vec<(ExternalTarget, Box<dyn ExternalTransaction>)>,
+    /// Why one could not be committed: what was done there is lost, and ours can only be rolled back.
+    lost: Option<Error>,
+}
 
 /// How a transaction ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +48,24 @@ pub enum End {
 /// Ends the transactions elsewhere that belong to one of ours: called just before that ends.
 ///
 /// # Errors
-/// `isc_eds_connection` if one cannot be committed; those that are left are rolled back then. A rollback never fails.
+/// `isc_eds_connection` if one cannot be committed; those that are left are rolled back then, and from now on every commit of ours fails so.
+/// A rollback never fails.
 pub fn end_external(transaction: &Transaction, end: End) -> Result<()> {
-    let elsewhere = std::mem::take(&mut *transaction.kept.get::<Elsewhere>().0.lock());
-    for (target, external) in elsewhere {
+    let mut elsewhere = transaction.kept.get::<Elsewhere>().0.lock();
+    let State { open, lost } = std::mem::take(&mut *elsewhere);
+    if end == End::Commit {
+        elsewhere.lost = lost;
+        elsewhere.check()?;
+    }
+    for (target, external) in open {
         match end {
-            End::Commit => external
-                .commit()
-                .map_err(|error| connection_failed("isc_commit_transaction", &shown(&target), &error))?,
+            End::Commit => {
+                if let Err(error) = external.commit() {
+                    elsewhere.lost =
+                        Some(connection_failed("isc_commit_transaction", &shown(&target), &error));
+                    return elsewhere.check();
+                }
+            }
             End::Rollback => {
                 if let Err(error) = external.rollback() {
                     tracing::warn!(?target, %error, "a transaction elsewhere is lost");
@@ -58,7 +78,19 @@ pub fn end_external(transaction: &Transaction, end: End) -> Result<()> {
 
 /// Whether the transaction has begun others elsewhere, which end with it.
 pub fn has_external(transaction: &Transaction) -> bool {
-    !transaction.kept.get::<Elsewhere>().0.lock().is_empty()
+    let elsewhere = transaction.kept.get::<Elsewhere>().0.lock();
+    !elsewhere.open.is_empty() || elsewhere.lost.is_some()
+}
+
+/// Whether work elsewhere is lost that belonged to the transaction: it can only be rolled back.
+pub fn has_lost_external(transaction: &Transaction) -> bool {
+    transaction.kept.get::<Elsewhere>().0.lock().lost.is_some()
+}
+
+impl State {
+    fn check(&self) -> Result<()> {
+        self.lost.clone().map_or(Ok(()), Err)
+    }
 }
 
 /// Where a text is to run; none: here, in the session's own name.
@@ -76,10 +108,12 @@ pub(super) fn target(
     let (password, role) = (text(&statement.password)?, text(&statement.role)?);
     let session = context.session;
     let own_user = &session.options.user;
+    let own_role = session.settings.lock().role.clone();
+    let is_own_role = role.as_deref().is_none_or(|role| role == own_role.as_deref().unwrap_or(NO_ROLE));
     let is_own = source.is_none()
         && password.is_none()
         && user.as_ref().is_none_or(|user| user == own_user)
-        && (role.is_none() || role == session.settings.lock().role);
+        && is_own_role;
     if is_own {
         return Ok(None);
     }
@@ -136,8 +170,9 @@ pub(super) fn singleton(
 /// Runs a text.
 ///
 /// # Errors
-/// `isc_eds_connection` and `isc_eds_statement` with what the other server says; `isc_eds_input_prm_mismatch` and
-/// `isc_eds_output_prm_mismatch` for values and targets that are not as many as the text has.
+/// `isc_exec_sql_max_call_exceeded` in a session that is too deep in others; `isc_eds_connection` and `isc_eds_statement` with what the
+/// other server says; `isc_eds_input_prm_mismatch` and `isc_eds_output_prm_mismatch` for values and targets that are not as many
+/// as the text has.
 pub(super) fn open(
     statement: &DynamicStatement,
     target: ExternalTarget,
@@ -162,15 +197,16 @@ pub(super) fn open(
         false => {
             let transaction = context.transaction;
             let mut elsewhere = transaction.kept.get::<Elsewhere>().0.lock();
-            let known = elsewhere.iter().position(|(known, _)| *known == target);
+            elsewhere.check()?;
+            let known = elsewhere.open.iter().position(|(known, _)| *known == target);
             let known = match known {
                 Some(known) => known,
                 None => {
-                    elsewhere.push((target.clone(), begin(&*sources, &target, &place, context)?));
-                    elsewhere.len() - 1
+                    elsewhere.open.push((target.clone(), begin(&*sources, &target, &place, context)?));
+                    elsewhere.open.len() - 1
                 }
             };
-            let Some((_, external)) = elsewhere.get_mut(known) else {
+            let Some((_, external)) = elsewhere.open.get_mut(known) else {
                 return Err(Error::internal("a transaction elsewhere that has gone"));
             };
             (place.of_statement("isc_dsql_prepare", external.prepare(&place.sql), context)?, None)
@@ -186,7 +222,11 @@ fn begin(
     context: &ExecutionContext<'_>,
 ) -> Result<Box<dyn ExternalTransaction>> {
     let interrupt: &Arc<_> = &context.session.interrupt;
-    sources.begin(target, &context.transaction.parameters, interrupt).map_err(|error| {
+    let caller = &context.session.options.client.caller;
+    if caller.depth + 1 >= CALLS_MAX {
+        return Err(Error::new(isc::EXEC_SQL_MAX_CALL_EXCEEDED));
+    }
+    sources.begin(target, caller, &context.transaction.parameters, interrupt).map_err(|error| {
         match (context.check_interrupt(), &target.data_source) {
             (Err(stopped), _) => stopped,
             // As in Firebird a login here fails as any login does.

@@ -48,6 +48,7 @@ pub(super) struct ExternalRows {
     /// The row of what has no cursor.
     single: Option<Vec<Value>>,
     has_cursor: bool,
+    /// Whether a commit would keep what a failed text has done. So it is while the text does something; between its rows it may be left.
     has_failed: bool,
 }
 
@@ -84,14 +85,15 @@ impl ExternalRows {
         let row = rows.place.of_statement("isc_dsql_execute2", executed, context)?;
         rows.single = row.filter(|_| !has_cursor && !rows.columns.is_empty());
         rows.statement = Some(statement);
-        rows.has_failed = false;
         if !has_cursor {
             rows.single = match rows.single.take() {
                 Some(row) => Some(rows.received(row, context)?),
                 None => None,
             };
+            rows.has_failed = false;
             rows.finish(context)?;
         }
+        rows.has_failed = false;
         Ok(rows)
     }
 
@@ -100,18 +102,16 @@ impl ExternalRows {
     /// # Errors
     /// `isc_eds_statement` with what the other server says.
     pub(super) fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        let row = self.fetched(context);
-        self.has_failed |= row.is_err();
-        let Some(row) = row? else {
-            self.finish(context)?;
-            return Ok(None);
+        self.has_failed = true;
+        let row = match self.fetched(context)? {
+            Some(row) if self.has_cursor => Some(self.received(row, context)?),
+            row => row,
         };
-        if !self.has_cursor {
-            return Ok(Some(row));
+        self.has_failed = false;
+        if row.is_none() {
+            self.finish(context)?;
         }
-        let row = self.received(row, context);
-        self.has_failed |= row.is_err();
-        row.map(Some)
+        Ok(row)
     }
 
     /// The only row.
@@ -120,10 +120,11 @@ impl ExternalRows {
     /// As [`ExternalRows::next`]; `isc_sing_select_err` if there is another one.
     pub(super) fn singleton(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
         let row = self.next(context)?;
+        self.has_failed = true;
         if row.is_some() && self.fetched(context)?.is_some() {
-            self.has_failed = true;
             return self.place.of_statement("isc_dsql_fetch", Err(Error::new(isc::SING_SELECT_ERR)), context);
         }
+        self.has_failed = false;
         self.finish(context)?;
         Ok(row)
     }

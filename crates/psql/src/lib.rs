@@ -55,7 +55,7 @@ mod trace;
 pub use call::{Psql, fire_database_triggers, has_database_triggers};
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
-pub use external::{End, end_external, has_external};
+pub use external::{End, end_external, has_external, has_lost_external};
 pub use plans::RoutineStatement;
 pub use routine::CompiledRoutine;
 

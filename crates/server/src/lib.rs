@@ -18,6 +18,7 @@ mod auxiliary;
 pub mod config;
 mod connection;
 mod connection_input;
+mod external_callers;
 pub mod farlink;
 mod farlink_pass;
 mod handshake;
@@ -29,5 +30,6 @@ mod session;
 mod throttle;
 mod version;
 
+pub use external_callers::ExternalCallers;
 pub use security::FirstStart;
 pub use server::{Server, StartError};

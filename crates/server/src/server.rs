@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use crate::auxiliary::EventsPort;
 use crate::config::Config;
 use crate::connection;
+use crate::external_callers::ExternalCallers;
 use crate::farlink::{Desk, Farlink};
 use crate::location::Locations;
 use crate::security::{FirstStart, SecurityDatabase};
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) throttle: Throttle,
     /// What origins of farlinks in this process say of their connections.
     pub(crate) farlink: Arc<Desk>,
+    /// What EXECUTE STATEMENT in this process says of its connections.
+    pub(crate) external_callers: Arc<ExternalCallers>,
     pub(crate) login_work: Arc<Semaphore>,
     /// Where clients make their second connections.
     pub(crate) events_port: EventsPort,
@@ -47,6 +50,7 @@ pub(crate) struct Shared {
 pub struct Server {
     local_address: SocketAddr,
     farlink: Farlink,
+    external_callers: Arc<ExternalCallers>,
     stop: watch::Sender<bool>,
     accepting: tokio::task::JoinHandle<()>,
 }
@@ -127,6 +131,7 @@ impl Server {
             security: Arc::new(security),
             throttle: Throttle::default(),
             farlink: Arc::default(),
+            external_callers: Arc::default(),
             login_work: Arc::new(Semaphore::new(LOGINS_AT_ONCE)),
             events_port,
             waiting_threads: WaitingThreads::new(),
@@ -136,8 +141,9 @@ impl Server {
         let (desk, security) = (Arc::clone(&shared.farlink), Arc::clone(&shared.security));
         let (engine, locations) = (Arc::clone(&shared.engine), Arc::clone(&shared.locations));
         let farlink = Farlink::new(desk, security, engine, locations);
+        let external_callers = Arc::clone(&shared.external_callers);
         let accepting = tokio::spawn(accept(listener, shared));
-        Ok((Server { local_address, farlink, stop, accepting }, first_start))
+        Ok((Server { local_address, farlink, external_callers, stop, accepting }, first_start))
     }
 
     /// Where it listens: of use when port 0 was asked for.
@@ -148,6 +154,11 @@ impl Server {
     /// For an origin of a farlink in this process.
     pub fn farlink(&self) -> Farlink {
         self.farlink.clone()
+    }
+
+    /// For EXECUTE STATEMENT in this process, when it connects to this server.
+    pub fn external_callers(&self) -> Arc<ExternalCallers> {
+        Arc::clone(&self.external_callers)
     }
 
     /// Stops: no new connections; running statements, backups and restores may finish within the grace time, then they are cancelled;

@@ -15,6 +15,11 @@ use farbird_types::{BlobId, Result, SqlType, Value};
 use crate::interrupt::Interrupt;
 use crate::parameters::TransactionParameters;
 
+pub use crate::parameters::ExternalCaller;
+
+/// How deep sessions may be that EXECUTE STATEMENT makes out of each other (Firebird's MAX_CALLBACKS).
+pub const CALLS_MAX: u32 = 50;
+
 /// Where a text runs, and as whom. Equal ones share a transaction.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExternalTarget {
@@ -44,7 +49,7 @@ impl std::fmt::Debug for ExternalTarget {
 
 /// Whoever connects to databases elsewhere.
 pub trait ExternalSources: Send + Sync {
-    /// Takes a connection that waits in the pool, or makes one, and begins a transaction. What the interrupt stops ends with
+    /// Takes a connection that waits in the pool, or makes one for the caller, and begins a transaction. What the interrupt stops ends with
     /// the other server's `isc_cancelled`.
     ///
     /// # Errors
@@ -52,6 +57,7 @@ pub trait ExternalSources: Send + Sync {
     fn begin(
         &self,
         target: &ExternalTarget,
+        caller: &ExternalCaller,
         parameters: &TransactionParameters,
         interrupt: &Arc<Interrupt>,
     ) -> Result<Box<dyn ExternalTransaction>>;

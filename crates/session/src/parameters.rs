@@ -1,5 +1,6 @@
 //! How somebody attaches, creates a database, starts a transaction.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use farbird_types::CharacterSet;
@@ -50,6 +51,19 @@ pub struct ClientDescription {
     pub wire_compressed: bool,
     /// How many threads one of its statements may use (`isc_dpb_parallel_workers`); `None`: as many as the server allows.
     pub parallel_workers: Option<usize>,
+    /// Whose it is, as sessions learn that its EXECUTE STATEMENT makes.
+    pub caller: ExternalCaller,
+}
+
+/// Whose a session is, as sessions learn that its EXECUTE STATEMENT makes: they are the same program's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ExternalCaller {
+    /// How many EXECUTE STATEMENTs the session runs inside of; 0 for that of a program.
+    pub depth: u32,
+    /// The address by which logins of the program are counted; none if it is in this process.
+    pub address: Option<IpAddr>,
+    /// The user who the program has logged in as.
+    pub user: String,
 }
 
 /// What CREATE DATABASE (or a driver's create call) asks for.

@@ -15,7 +15,7 @@ use crate::api::{Isolation, TransactionHandle, TransactionParameters};
 use crate::attachment::{Attachment, HANDLES_MAX};
 use crate::catalog::{self, CatalogChanges, Slots};
 use crate::clock;
-use crate::psql::{End, end_external};
+use crate::psql::{End, end_external, has_lost_external};
 use crate::session::TransactionActivity;
 use crate::transaction::{Transaction, TransactionCatalog};
 use crate::users::PreparedUsers;
@@ -128,8 +128,8 @@ impl Attachment {
         Ok(handle)
     }
 
-    /// Commits. After an error the transaction is still there, as in Firebird: it goes on, or if a write has failed can only
-    /// be rolled back ([`Attachment::is_transaction_lost`]).
+    /// Commits. After an error the transaction is still there, as in Firebird: it goes on, or if a write has failed, or a
+    /// commit in another database, can only be rolled back ([`Attachment::is_transaction_lost`]).
     ///
     /// # Durability
     /// Everything is on the disk when this returns.
@@ -270,11 +270,12 @@ impl Attachment {
         self.transactions.contains_key(&handle) || self.is_prepared(handle)
     }
 
-    /// Whether a failed write has taken the transaction's work away, so that only rolling it back is left; or there is no
-    /// such transaction any more.
+    /// Whether a failed write, or a failed commit in another database, has taken the transaction's work away, so that only rolling it back
+    /// is left; or there is no such transaction any more.
     pub fn is_transaction_lost(&self, handle: TransactionHandle) -> bool {
-        !self.is_prepared(handle)
-            && self.transactions.get(&handle).is_none_or(|slot| slot.transaction.store.is_lost())
+        let is_lost =
+            |slot: &TransactionSlot| slot.transaction.store.is_lost() || has_lost_external(&slot.transaction);
+        !self.is_prepared(handle) && self.transactions.get(&handle).is_none_or(is_lost)
     }
 
     /// A transaction by handle.

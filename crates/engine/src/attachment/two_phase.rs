@@ -14,6 +14,7 @@ use super::transactions::{TransactionFacts, TransactionSlot, bad_handle};
 use crate::api::{TransactionHandle, TransactionParameters};
 use crate::attachment::{Attachment, HANDLES_MAX};
 use crate::psql::has_external;
+use crate::transaction::Transaction;
 
 /// A transaction that can only be committed or rolled back any more.
 pub(super) struct PreparedSlot {
@@ -59,13 +60,10 @@ impl Attachment {
         if self.is_prepared(handle) {
             return Ok(());
         }
-        if !self.transaction(handle)?.user_changes.lock().is_empty() {
-            return Err(Error::from(StoreError::CannotPrepare("users")));
-        }
-        if has_external(self.transaction(handle)?) {
-            return Err(Error::from(StoreError::CannotPrepare("other databases by EXECUTE STATEMENT")));
-        }
+        check_can_prepare(self.transaction(handle)?)?;
         self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
+        // The triggers may have done any of it.
+        check_can_prepare(self.transaction(handle)?)?;
         self.close_cursors_of(handle);
         self.forget_blobs_of(handle);
         let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
@@ -166,6 +164,17 @@ impl Attachment {
         let Some(database) = &self.database else { return };
         own.for_each(|slot| database.store.leave_in_limbo(slot.id));
     }
+}
+
+/// Refuses what a prepared transaction does not keep.
+fn check_can_prepare(transaction: &Transaction) -> Result<()> {
+    if !transaction.user_changes.lock().is_empty() {
+        return Err(Error::from(StoreError::CannotPrepare("users")));
+    }
+    if has_external(transaction) {
+        return Err(Error::from(StoreError::CannotPrepare("other databases by EXECUTE STATEMENT")));
+    }
+    Ok(())
 }
 
 /// isc_no_recon, with what the transaction is instead of being in limbo.

@@ -21,9 +21,10 @@ use farbird_client::{ConnectOptions, Error, Isolation, Location, Result, Transac
 use farbird_engine::api::{Isolation as CallersIsolation, TransactionParameters};
 use farbird_engine::session::Interrupt;
 use farbird_engine::session::external::{
-    ExternalPool, ExternalSources, ExternalTarget, ExternalTransaction, PoolChange,
+    ExternalCaller, ExternalPool, ExternalSources, ExternalTarget, ExternalTransaction, PoolChange,
 };
 use farbird_server::config::{Config, ExternalHost};
+use farbird_server::{ExternalCallers, Server};
 
 use line::{Line, Watch};
 use pool::{Key, Lent, Pool};
@@ -32,14 +33,25 @@ use transaction::OpenTransaction;
 /// How long to try to reach a server: nothing stops that but its end.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// `isc_dpb_ext_call_depth`.
+const CALL_DEPTH: u8 = 78;
+
+/// The server that this process is.
+struct Own {
+    /// Where it listens.
+    address: SocketAddr,
+    /// Who is told whose the connections are.
+    callers: Arc<ExternalCallers>,
+}
+
 /// Whoever connects for one server.
 pub(crate) struct External {
     /// Where the administrator lets connect to.
     allowed: Vec<ExternalHost>,
     /// Names of databases, by the files that they stand for.
     aliases: Vec<(PathBuf, String)>,
-    /// Where this server listens; not before it does.
-    own_address: OnceLock<SocketAddr>,
+    /// This server; not before it listens.
+    own: OnceLock<Own>,
     pool: Arc<Pool>,
 }
 
@@ -53,20 +65,22 @@ impl External {
         External {
             allowed: config.external.data_sources.clone(),
             aliases: config.aliases.iter().map(|(name, path)| (file(path), name.clone())).collect(),
-            own_address: OnceLock::new(),
+            own: OnceLock::new(),
             pool: Arc::new(Pool::new(config.external.pool_size, config.external.pool_lifetime)),
         }
     }
 
-    /// Says where this server listens.
-    pub(crate) fn listens_on(&self, address: SocketAddr) {
+    /// Says which server it connects for.
+    pub(crate) fn serves(&self, server: &Server) {
+        let address = server.local_address();
         let host = match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
             ip => ip,
         };
         // Said once.
-        let _ = self.own_address.set(SocketAddr::new(host, address.port()));
+        let address = SocketAddr::new(host, address.port());
+        let _ = self.own.set(Own { address, callers: server.external_callers() });
     }
 
     /// The place of a target.
@@ -101,11 +115,18 @@ impl External {
 
     /// A database of this server.
     fn own(&self, database: String) -> Result<Location> {
-        let address = self.own_address.get().ok_or_else(|| Error::new(isc::NET_SERVER_SHUTDOWN))?;
+        let Own { address, .. } = self.own.get().ok_or_else(|| Error::new(isc::NET_SERVER_SHUTDOWN))?;
         Ok(Location { host: address.ip().to_string(), port: address.port(), database })
     }
 
-    fn connect(&self, key: &Key, interrupt: &Arc<Interrupt>) -> Result<Lent> {
+    /// Whether a connection has ended up at this server, by whatever name.
+    fn reaches_itself(&self, stream: &TcpStream) -> std::io::Result<Option<&Own>> {
+        let (local, peer) = (stream.local_addr()?, stream.peer_addr()?);
+        let is_here = peer.ip().is_loopback() || peer.ip() == local.ip();
+        Ok(self.own.get().filter(|own| is_here && peer.port() == own.address.port()))
+    }
+
+    fn connect(&self, key: &Key, caller: ExternalCaller, interrupt: &Arc<Interrupt>) -> Result<Lent> {
         let place = &key.place;
         let peer = format!("{}:{}", place.host, place.port);
         let failed = |error: &std::io::Error| {
@@ -127,14 +148,22 @@ impl External {
         }
         let stream = stream.map_err(|error| failed(&error))?;
         stream.set_nodelay(true).map_err(|error| failed(&error))?;
+        let own = self.reaches_itself(&stream).map_err(|error| failed(&error))?;
+        if let Some(own) = own {
+            let local = stream.local_addr().map_err(|error| failed(&error))?;
+            if !own.callers.introduce(local, caller) {
+                return Err(failed(&std::io::ErrorKind::QuotaExceeded.into()));
+            }
+        }
         let watch = Arc::new(Watch::new(Arc::clone(interrupt)));
         let mut options = ConnectOptions::new(key.user.clone(), key.password.clone());
         options.role.clone_from(&key.role);
         options.tuning.rollback_at_once = true;
+        options.attach.raw.push((CALL_DEPTH, key.depth.to_le_bytes().to_vec()));
         let line = Line::new(stream, Arc::clone(&watch));
         let connection = Connection::attach_over(line, &peer, &place.database, &options)?;
         watch.set_canceller(connection.canceller());
-        Ok(Pool::lend(&self.pool, key.clone(), connection, watch))
+        Ok(Pool::lend(&self.pool, key.clone(), connection, watch, own.is_none()))
     }
 }
 
@@ -142,6 +171,7 @@ impl ExternalSources for External {
     fn begin(
         &self,
         target: &ExternalTarget,
+        caller: &ExternalCaller,
         parameters: &TransactionParameters,
         interrupt: &Arc<Interrupt>,
     ) -> Result<Box<dyn ExternalTransaction>> {
@@ -150,10 +180,14 @@ impl ExternalSources for External {
             user: target.user.clone(),
             password: target.password.clone(),
             role: target.role.clone(),
+            depth: caller.depth.saturating_add(1),
         };
         let lent = match Pool::take(&self.pool, &key, interrupt) {
             Some(lent) => lent,
-            None => self.connect(&key, interrupt)?,
+            None => {
+                let caller = ExternalCaller { depth: key.depth, ..caller.clone() };
+                self.connect(&key, caller, interrupt)?
+            }
         };
         Ok(Box::new(OpenTransaction::begin(lent, &options_of(parameters))?))
     }

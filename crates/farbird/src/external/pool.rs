@@ -1,7 +1,10 @@
 //! Connections to other databases that wait for their next user.
+//!
+//! Those to this server itself do not wait: a database that nobody uses can be dropped, and a login here costs little. A thread
+//! closes those whose time is up, as long as any wait.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use farbird_client::blocking::Connection;
@@ -18,11 +21,15 @@ pub(super) struct Key {
     pub(super) user: String,
     pub(super) password: String,
     pub(super) role: Option<String>,
+    /// How many EXECUTE STATEMENTs are around it: its server has been told.
+    pub(super) depth: u32,
 }
 
 /// The connections of one server.
 pub(super) struct Pool {
     state: Mutex<State>,
+    /// The lifetime is another.
+    changed: Condvar,
 }
 
 struct State {
@@ -31,6 +38,8 @@ struct State {
     /// Those that wait, the longest first.
     idle: VecDeque<Idle>,
     active: usize,
+    /// Whether a thread closes those whose time is up.
+    has_closer: bool,
 }
 
 struct Idle {
@@ -46,21 +55,29 @@ pub(super) struct Lent {
     key: Key,
     watch: Arc<Watch>,
     pool: Arc<Pool>,
+    may_wait: bool,
 }
 
 impl Pool {
     pub(super) fn new(size: u32, lifetime: Duration) -> Pool {
-        Pool { state: Mutex::new(State { size, lifetime, idle: VecDeque::new(), active: 0 }) }
+        let state = State { size, lifetime, idle: VecDeque::new(), active: 0, has_closer: false };
+        Pool { state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a new connection as one in use.
-    pub(super) fn lend(pool: &Arc<Pool>, key: Key, connection: Connection, watch: Arc<Watch>) -> Lent {
+    /// Counts a connection as one in use, which may wait for others afterwards.
+    pub(super) fn lend(
+        pool: &Arc<Pool>,
+        key: Key,
+        connection: Connection,
+        watch: Arc<Watch>,
+        may_wait: bool,
+    ) -> Lent {
         pool.lock().active += 1;
-        Lent { connection, key, watch, pool: Arc::clone(pool) }
+        Lent { connection, key, watch, pool: Arc::clone(pool), may_wait }
     }
 
     /// One that waits, the session on it made as it was at first. Those that turn out to be lost are closed.
@@ -81,7 +98,7 @@ impl Pool {
                 recycled => recycled,
             };
             if recycled.is_ok() {
-                return Some(Pool::lend(pool, found.key, found.connection, found.watch));
+                return Some(Pool::lend(pool, found.key, found.connection, found.watch, true));
             }
         }
     }
@@ -106,6 +123,19 @@ impl Pool {
             PoolChange::ClearOldest => {}
         }
         state.close_old();
+        self.changed.notify_all();
+    }
+
+    /// Closes connections when their time is up, until none waits.
+    fn close_in_time(&self) {
+        let mut state = self.lock();
+        loop {
+            state.close_old();
+            let Some(oldest) = state.idle.front() else { break };
+            let left = state.lifetime.saturating_sub(oldest.since.elapsed());
+            (state, _) = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.has_closer = false;
     }
 }
 
@@ -122,6 +152,9 @@ impl State {
 impl Lent {
     /// Keeps the connection for others, if there is room.
     pub(super) fn give_back(self) {
+        if !self.may_wait {
+            return;
+        }
         let mut state = self.pool.lock();
         state.idle.push_back(Idle {
             since: Instant::now(),
@@ -130,6 +163,17 @@ impl Lent {
             watch: Arc::clone(&self.watch),
         });
         state.close_old();
+        if !state.idle.is_empty() && !state.has_closer {
+            let pool = Arc::clone(&self.pool);
+            let closer = std::thread::Builder::new().name("external-pool".to_owned());
+            match closer.spawn(move || pool.close_in_time()) {
+                Ok(_) => state.has_closer = true,
+                Err(error) => {
+                    tracing::warn!(%error, "no thread for the pool: no connection waits");
+                    state.idle.clear();
+                }
+            }
+        }
     }
 }
 

@@ -3,9 +3,10 @@
 //! Source: wire-protocol.md, 1.5, 3.6 and 11.2. Unknown items are ignored, as Firebird does.
 
 use farbird_engine::api::{CreateDatabaseOptions, reported_page_size};
+use farbird_engine::session::external::CALLS_MAX;
 use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::auth::legacy;
-use farbird_wire::clumplet::{ClumpletReader, dpb, spb};
+use farbird_wire::clumplet::{Clumplet, ClumpletReader, dpb, spb};
 
 use super::worker::AttachKind;
 
@@ -70,6 +71,8 @@ pub(super) struct DatabaseParameters {
     pub(super) inline_blob_bytes: Option<u32>,
     /// Whether an origin attaches before its program has asked for it.
     pub(super) is_ahead: bool,
+    /// How many EXECUTE STATEMENTs the session is to run inside of.
+    pub(super) external_depth: u32,
     /// Whether it is gbak that attaches.
     pub(super) is_gbak: bool,
     /// Rules of SET BIND, separated by semicolons.
@@ -93,6 +96,7 @@ impl DatabaseParameters {
             client_version: String::new(),
             inline_blob_bytes: None,
             is_ahead: false,
+            external_depth: 0,
             is_gbak: false,
             set_bind: String::new(),
             create: CreateDatabaseOptions {
@@ -127,6 +131,9 @@ impl DatabaseParameters {
                         item.integer().and_then(|bytes| u32::try_from(bytes.max(0)).ok());
                 }
                 dpb::FARLINK_AHEAD => parameters.is_ahead = true,
+                dpb::EXT_CALL_DEPTH => {
+                    parameters.external_depth = parameters.external_depth.max(external_depth(&item)?);
+                }
                 dpb::GBAK_ATTACH => parameters.is_gbak = true,
                 dpb::SET_DB_CHARSET => {
                     let name = item.text();
@@ -201,6 +208,17 @@ impl DatabaseParameters {
     }
 }
 
+/// How deep a session is inside of EXECUTE STATEMENTs. A client that says too much harms itself only.
+///
+/// # Errors
+/// `isc_exec_sql_max_call_exceeded`.
+fn external_depth(item: &Clumplet<'_>) -> Result<u32> {
+    match item.integer().map(u32::try_from) {
+        Some(Ok(depth)) if depth < CALLS_MAX => Ok(depth),
+        _ => Err(Error::new(isc::EXEC_SQL_MAX_CALL_EXCEEDED)),
+    }
+}
+
 /// A client's dialect; 0 asks for the newest.
 fn client_dialect(number: i64) -> Result<u8> {
     match u8::try_from(number) {
@@ -229,6 +247,21 @@ mod tests {
     /// A DPB of version 1 with one item.
     fn block(tag: u8, data: &[u8]) -> Vec<u8> {
         [&[1, tag, u8::try_from(data.len()).unwrap()], data].concat()
+    }
+
+    #[test]
+    fn the_depth_of_external_calls_only_rises() {
+        let depth = |blocks: &[&[u8]]| {
+            let items = blocks.iter().flat_map(|data| [&[dpb::EXT_CALL_DEPTH, 4], *data].concat());
+            let bytes: Vec<u8> = std::iter::once(1).chain(items).collect();
+            DatabaseParameters::parse(&bytes).map(|parameters| parameters.external_depth)
+        };
+        assert_eq!(depth(&[]), Ok(0));
+        assert_eq!(depth(&[&[49, 0, 0, 0]]), Ok(49));
+        assert_eq!(depth(&[&[7, 0, 0, 0], &[0, 0, 0, 0]]), Ok(7));
+        for refused in [[50, 0, 0, 0], [255; 4]] {
+            assert!(depth(&[&refused]).is_err_and(|error| error.has(isc::EXEC_SQL_MAX_CALL_EXCEEDED)));
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use farbird_engine::api::{AttachOptions, ClientDescription};
 use farbird_engine::attachment::Attachment;
+use farbird_engine::session::external::ExternalCaller;
 use farbird_engine::users::UserDirectory;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::auth::{AuthPlugin, normalize_user_name};
@@ -28,6 +29,7 @@ use super::output::Output;
 use super::waiting::Haste;
 use crate::config::WireEncryption;
 use crate::connection_input::{ConnectionInput, READ_BYTES, Taken};
+use crate::external_callers::counted_as;
 use crate::farlink::Introduction;
 use crate::handshake::{Guard, Identity, Login, Step, refused};
 use crate::security::random;
@@ -48,6 +50,8 @@ pub(crate) struct Worker {
     peer: SocketAddr,
     /// Whose connection it is, if an origin of a farlink has made it.
     introduction: Option<Introduction>,
+    /// Whose connection it is, if EXECUTE STATEMENT in this process has made it.
+    caller: Option<ExternalCaller>,
     output: Output,
     negotiated: Negotiated,
     haste: Haste,
@@ -104,6 +108,7 @@ impl Worker {
             shared,
             peer,
             introduction: None,
+            caller: None,
             output: Output::new(input),
             negotiated: Negotiated::default(),
             haste: Haste::default(),
@@ -261,6 +266,7 @@ impl Worker {
         if let Some(program) = self.introduction.as_ref().and_then(|known| known.peer.parse().ok()) {
             self.peer = program;
         }
+        self.caller = self.shared.external_callers.take(self.peer);
         let Some(choice) = connect.choose(PROTOCOL_NEWEST) else {
             self.output.reply(&Reply::Reject);
             return Stage::Ended;
@@ -666,6 +672,18 @@ impl Worker {
             wire_crypt: self.negotiated.cipher.map_or("", CryptPlugin::name).to_owned(),
             wire_compressed: choice.is_some_and(|choice| choice.compress),
             parallel_workers: parameters.parallel_workers(),
+            caller: self.caller_of_session(parameters, identity),
+        }
+    }
+
+    /// Whose the session is: the program's, however deep in EXECUTE STATEMENTs. What the client says can only make it deeper.
+    fn caller_of_session(&self, parameters: &DatabaseParameters, identity: &Identity) -> ExternalCaller {
+        let said = parameters.external_depth;
+        match &self.caller {
+            Some(caller) => ExternalCaller { depth: caller.depth.max(said), ..caller.clone() },
+            None => {
+                ExternalCaller { depth: said, address: Some(self.guard().peer), user: identity.user.clone() }
+            }
         }
     }
 
@@ -680,7 +698,11 @@ impl Worker {
 
     /// What a login looks at and counts with.
     fn guard(&self) -> Guard<'_> {
-        let peer = self.introduction.as_ref().map_or(self.peer.ip(), Introduction::counted_as);
+        let peer = match (&self.introduction, &self.caller) {
+            (Some(introduction), _) => introduction.counted_as(),
+            (None, Some(caller)) => counted_as(caller),
+            (None, None) => self.peer.ip(),
+        };
         let Shared { security, throttle, farlink, .. } = &*self.shared;
         Guard { security, throttle, farlink, peer }
     }
@@ -689,7 +711,17 @@ impl Worker {
     fn refuse(&mut self, error: &Error) -> Stage {
         if error.has(isc::LOGIN) || error.has(isc::LOGIN_ERROR) {
             let total = self.shared.throttle.refused();
-            tracing::warn!(peer = %self.peer, failed_logins = total, "login refused");
+            match &self.caller {
+                Some(ExternalCaller { address, user, .. }) => {
+                    tracing::warn!(
+                        ?address,
+                        user,
+                        failed_logins = total,
+                        "login by EXECUTE STATEMENT refused"
+                    );
+                }
+                None => tracing::warn!(peer = %self.peer, failed_logins = total, "login refused"),
+            }
         }
         self.respond(&Response::error(error));
         Stage::Ended

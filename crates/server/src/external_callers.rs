@@ -1,0 +1,95 @@
+//! Whose connections those are that EXECUTE STATEMENT makes to this server itself.
+//!
+//! They come from this machine, but the passwords in them are guessed by whoever runs the statement. So failed logins are counted by that
+//! one, apart from those of all real peers: nobody is locked out by what others guess from inside.
+//!
+//! Whoever connects says so in this process, by the address of its own end, before it writes anything. Nothing of it comes over the
+//! line, where anybody could say it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use farbird_engine::session::external::ExternalCaller;
+use parking_lot::Mutex;
+
+use crate::throttle::network;
+
+/// How long a connection may take from here to its first packet.
+const LIFETIME: Duration = Duration::from_secs(180);
+/// Most connections that are awaited at a time.
+const AWAITED_MAX: usize = 100_000;
+
+/// Connections that are on their way, by the address that they come from.
+#[derive(Default)]
+pub struct ExternalCallers(Mutex<HashMap<SocketAddr, (ExternalCaller, Instant)>>);
+
+impl ExternalCallers {
+    /// Says whose connection it is that comes from `local`; false if too many are awaited already.
+    #[must_use]
+    pub fn introduce(&self, local: SocketAddr, caller: ExternalCaller) -> bool {
+        let (mut awaited, now) = (self.0.lock(), Instant::now());
+        if awaited.len() >= AWAITED_MAX {
+            awaited.retain(|_, (_, until)| *until > now);
+        }
+        if awaited.len() >= AWAITED_MAX {
+            return false;
+        }
+        awaited.insert(canonical(local), (caller, now + LIFETIME));
+        true
+    }
+
+    /// Whose connection it is that comes from this address, if it is such a one.
+    pub(crate) fn take(&self, from: SocketAddr) -> Option<ExternalCaller> {
+        let (caller, until) = self.0.lock().remove(&canonical(from))?;
+        (until > Instant::now()).then_some(caller)
+    }
+}
+
+/// The address by which a caller's failed logins are counted, which no real peer has: one for each user from each address.
+pub(crate) fn counted_as(caller: &ExternalCaller) -> IpAddr {
+    let by = (caller.address.map(network), &caller.user);
+    let hash = u128::from(BuildHasherDefault::<DefaultHasher>::default().hash_one(by));
+    // Of networks that nobody gives out; peers are counted by the first half.
+    IpAddr::V6(Ipv6Addr::from_bits((0xfc << 120) | ((hash >> 8) << 64)))
+}
+
+/// An address of IPv4 however it is written. Nobody else can come from it while the caller's socket has it.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::throttle::Throttle;
+
+    fn caller(user: &str) -> ExternalCaller {
+        ExternalCaller { depth: 1, address: Some(Ipv4Addr::LOCALHOST.into()), user: user.to_owned() }
+    }
+
+    #[test]
+    fn guesses_from_inside_are_counted_by_who_makes_them() {
+        let (throttle, now) = (Throttle::default(), Instant::now());
+        let eve = counted_as(&caller("EVE"));
+        while throttle.begin(eve, "SYSDBA", now).is_some() {}
+        assert_eq!(throttle.begin(eve, "SYSDBA", now), None);
+        for other in [Ipv4Addr::LOCALHOST.into(), counted_as(&caller("ANN"))] {
+            assert_eq!(throttle.begin(other, "SYSDBA", now), Some(Duration::ZERO));
+        }
+        let deeper = ExternalCaller { depth: 7, ..caller("EVE") };
+        assert_eq!(counted_as(&deeper), eve);
+    }
+
+    #[test]
+    fn a_connection_is_somebodys_once() {
+        let (callers, local) = (ExternalCallers::default(), SocketAddr::from(([127, 0, 0, 1], 4_000)));
+        assert!(callers.introduce(local, caller("EVE")));
+        assert_eq!(callers.take(SocketAddr::from(([127, 0, 0, 1], 4_001))), None);
+        assert_eq!(callers.take(local), Some(caller("EVE")));
+        assert_eq!(callers.take(local), None);
+    }
+}
