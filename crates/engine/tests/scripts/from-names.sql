@@ -31,3 +31,8 @@ with a as (select 1 as x from t) select count(*) from a, a;
 select 1 from (select 1 as x from t) d, (select 1 as y from t) d;
 select rdb$db_key from t, v;
 select count(t.rdb$db_key) from t join v on v.id = t.id;
+select count(rdb$db_key) from t, (select 1 x from rdb$database) q;
+select count(t.rdb$db_key) from t, t;
+select rdb$db_key from t, t s;
+select 1 from t, t plan join (t natural, t natural);
+select 1 from t, t plan (t natural);

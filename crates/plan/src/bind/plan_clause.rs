@@ -64,7 +64,7 @@ impl Binder<'_> {
     /// Finds the tables that PLAN clauses name among those of FROM, which has been bound.
     ///
     /// # Errors
-    /// `dsql_no_relation_alias` and its like for a table that is not there, `indexname` for an index, `stream_twice`,
+    /// `dsql_no_relation_alias` and its like for a table that is not there, `dsql_self_join` for a name of several, `indexname` for an index, `stream_twice`,
     /// `no_stream_plan` for a table that the clause of this query does not name.
     pub(crate) fn resolve_plan(&mut self, plan: Option<&ast::Plan>, is_computed: bool) -> Result<()> {
         let told = std::mem::take(&mut self.block().told_tables);
@@ -105,7 +105,14 @@ impl Binder<'_> {
     fn told_source(&mut self, table: &ToldTable, is_computed: bool) -> Result<Option<usize>> {
         let named = |entry: &&NamedTable| table.path.first() == Some(&entry.name);
         // Whether the table of that name is a derived one, if there is one.
-        let entry = self.namespace().tables.iter().find(named).map(|entry| entry.derived);
+        let mut entries = self.namespace().tables.iter().filter(named);
+        let entry = entries.next().map(|entry| entry.derived);
+        if let (Some(again), None) = (entries.next(), &table.view) {
+            return Err(dsql(sqlcode::SYNTAX)
+                .and(isc::DSQL_COMMAND_ERR)
+                .and(isc::DSQL_SELF_JOIN)
+                .with(again.name.as_str()));
+        }
         let (block, view) = (self.block(), table.view.as_deref());
         let place = |path: &[String]| block.sources.iter().position(|source| source.path == path);
         match table.path.as_slice() {

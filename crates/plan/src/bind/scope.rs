@@ -94,7 +94,8 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// RDB$DB_KEY or RDB$RECORD_VERSION of a table.
+    /// RDB$DB_KEY or RDB$RECORD_VERSION: with a qualifier of the first table of that name, otherwise of the only table or view. A derived table
+    /// has them where there is no other.
     ///
     /// # Errors
     /// An unknown column if there is no table, `dsql_ambiguous_field_name` if there are several.
@@ -108,7 +109,7 @@ impl Binder<'_> {
             RecordKeyKind::DbKey => ("RDB$DB_KEY", "DB_KEY", SqlType::char(8, CharacterSet::OCTETS)),
             RecordKeyKind::RecordVersion => ("RDB$RECORD_VERSION", "RDB$RECORD_VERSION", SqlType::BIGINT),
         };
-        let mut found: Option<(usize, RowKey, String, String)> = None;
+        let mut found: Option<(usize, RowKey, &NamedTable)> = None;
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
                 for (_, table) in namespace.visible() {
@@ -116,20 +117,23 @@ impl Binder<'_> {
                         continue;
                     }
                     let Some(key) = &table.row_key else { continue };
-                    if let Some((.., first)) = &found {
-                        return Err(ambiguous(&table.description, first, name));
+                    match found {
+                        Some(_) if qualifier.is_some() || table.derived => {}
+                        Some((.., first)) if !first.derived => {
+                            return Err(ambiguous(&table.description, &first.description, name));
+                        }
+                        _ => found = Some((namespace.block, key.clone(), table)),
                     }
-                    let alias = table.name.clone();
-                    found = Some((namespace.block, key.clone(), alias, table.description.clone()));
                 }
             }
             if found.is_some() || namespace.barrier {
                 break;
             }
         }
-        let Some((block, RowKey { relation, number }, alias, _)) = found else {
+        let Some((block, RowKey { relation, number }, table)) = found else {
             return Err(unknown_column(qualifier, name, position));
         };
+        let alias = table.name.clone();
         self.note_aggregated(block);
         let (number, is_new) = match number {
             RowNumber::Returned { number, is_new } => (number, is_new),
