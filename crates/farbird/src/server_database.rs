@@ -7,7 +7,7 @@ use farbird_client::blocking::Connection;
 use farbird_client::{ConnectOptions, Isolation, Transaction, TransactionOptions};
 use farbird_engine::backup::CancelFlag;
 use farbird_engine::gbak::write::{BlobShape, BlobSink, Database, RowVisitor};
-use farbird_types::{BlobId, Error, Value, isc};
+use farbird_types::{BlobId, Error, isc};
 
 /// Bytes of a segment: a server does not tell how its BLOBs are cut.
 const SEGMENT_BYTES: u16 = 32_000;

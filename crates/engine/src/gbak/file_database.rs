@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use farbird_gbak::write::{BlobShape, BlobSink, Database, RowVisitor};
 use farbird_store::{SegmentRead, StoreOptions};
-use farbird_types::{BlobId, CharacterSet, Error, Value};
+use farbird_types::{BlobId, CharacterSet, Error};
 
 use super::runner::stop_with;
 use crate::api::{
