@@ -86,6 +86,10 @@ pub mod field {
     pub const GENERATOR_NAME: u8 = 46;
     pub const IDENTITY_TYPE: u8 = 47;
     pub const EXTERNAL_LENGTH: u8 = 26;
+    pub const DEFAULT_BLR: u8 = 15;
+    pub const COMPUTED_BLR: u8 = 18;
+    pub const VALIDATION_BLR: u8 = 20;
+    pub const SECURITY_CLASS: u8 = 25;
 }
 
 /// Of an index.
@@ -101,6 +105,8 @@ pub mod index {
     pub const DESCRIPTION2: u8 = 9;
     pub const EXPRESSION_SOURCE: u8 = 10;
     pub const CONDITION_SOURCE: u8 = 12;
+    pub const EXPRESSION_BLR: u8 = 11;
+    pub const CONDITION_BLR: u8 = 13;
 }
 
 /// Of a row.
@@ -139,6 +145,7 @@ pub mod trigger {
     pub const TYPE2: u8 = 17;
     pub const SQL_SECURITY_DEPRECATED: u8 = 18;
     pub const SQL_SECURITY: u8 = 19;
+    pub const BLR: u8 = 2;
 }
 
 /// Of a function.
@@ -157,6 +164,8 @@ pub mod function {
     pub const DETERMINISTIC_FLAG: u8 = 20;
     pub const SQL_SECURITY_DEPRECATED: u8 = 21;
     pub const SQL_SECURITY: u8 = 22;
+    pub const BLR: u8 = 13;
+    pub const SECURITY_CLASS: u8 = 17;
 }
 
 /// Of a parameter of a function, or its result.
@@ -187,6 +196,7 @@ pub mod generator {
     pub const SYSFLAG: u8 = 7;
     pub const INIT_VAL: u8 = 8;
     pub const ID_INCREMENT: u8 = 9;
+    pub const SECURITY_CLASS: u8 = 5;
 }
 
 /// Of a procedure.
@@ -203,6 +213,7 @@ pub mod procedure {
     pub const PACKAGE_NAME: u8 = 16;
     pub const SQL_SECURITY_DEPRECATED: u8 = 18;
     pub const SQL_SECURITY: u8 = 19;
+    pub const BLR: u8 = 8;
 }
 
 /// Of a parameter of a procedure.
@@ -231,6 +242,7 @@ pub mod exception {
     pub const DESCRIPTION2: u8 = 4;
     pub const MSG2: u8 = 5;
     pub const OWNER_NAME: u8 = 7;
+    pub const SECURITY_CLASS: u8 = 6;
 }
 
 /// Of a constraint.
@@ -279,6 +291,7 @@ pub mod collation {
     pub const SPECIFIC_ATTR: u8 = 10;
     pub const OWNER_NAME: u8 = 12;
     pub const FUNCT: u8 = 8;
+    pub const SECURITY_CLASS: u8 = 11;
 }
 
 /// Of a role.

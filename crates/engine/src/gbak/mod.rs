@@ -58,7 +58,7 @@ use statements::{Definition, Statements, is_ddl_trigger};
 pub use farbird_gbak::write;
 pub use farbird_gbak::{Contents, SPLIT_HEADER_BYTES, Volumes, is_gbak};
 pub use file_database::{CopyError, FileDatabase};
-pub use script::Remainder;
+pub use script::{Remainder, SCRIPT_HEAD};
 
 /// What a database reports whose backup says nothing of it.
 const DEFAULT_PAGE_SIZE: u32 = 8192;

@@ -6,7 +6,8 @@ use std::io::Write;
 
 use farbird_types::Value;
 
-use super::definitions::{Definitions, LeftOut, RelationOf, RoutineOf, count_of};
+use super::definitions::{Definitions, RelationOf, RoutineOf, count_of, quoted};
+use super::left_out::LeftOut;
 use super::output::Output;
 use super::{BlobShape, BlobSink, Database, row};
 use crate::attribute::{field, physical, relation};
@@ -31,7 +32,7 @@ pub struct Written {
     pub blob_bytes: u64,
     /// Bytes of the backup.
     pub bytes: u64,
-    /// What has no BLR.
+    /// What has no BLR, or no records here.
     pub left_out: Vec<LeftOut>,
     /// Columns whose arrays are NULL there: `TABLE.COLUMN`.
     pub arrays: Vec<String>,
@@ -68,7 +69,7 @@ impl<E> From<E> for WriteFailure<E> {
 /// Writes a backup of `definitions` and of the rows that belong to them.
 ///
 /// With `only_programs` it is for Firebird's own gbak: what has no BLR is left out, and named. Without it is for
-/// [`crate::BackupReader`], which takes sources.
+/// [`crate::BackupReader`], which takes sources. What has no records here is named either way.
 ///
 /// # Errors
 /// Those of the database and of `out`; a value that is not of the type of its column.
@@ -80,7 +81,8 @@ pub fn write_backup<D: Database>(
     out: impl Write,
     observer: &mut dyn FnMut(&str, u64, u64),
 ) -> Result<Written, WriteFailure<D::Error>> {
-    let left_out = if only_programs { definitions.leave_out() } else { Vec::new() };
+    let mut left_out = if only_programs { definitions.leave_out() } else { Vec::new() };
+    left_out.append(&mut definitions.without_records);
     let format = if !only_programs || definitions.need_format_11() { 11 } else { 10 };
     definitions.adapt(format);
     let mut output = Output::new(out);
@@ -163,10 +165,7 @@ impl<D: Database, W: Write> Copy<'_, '_, D, W> {
     }
 
     fn quoted(&self, name: &str) -> String {
-        match self.dialect {
-            1 => name.to_owned(),
-            _ => format!("\"{}\"", name.replace('"', "\"\"")),
-        }
+        quoted(name, self.dialect)
     }
 
     fn rows(

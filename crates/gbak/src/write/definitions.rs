@@ -1,27 +1,18 @@
-//! The definitions of a database, read from its system tables, and those among them that a restore could not run.
+//! The definitions of a database, read from its system tables.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 
 use farbird_types::Value;
 
 use super::columns::{self, Form, TableOf};
+use super::left_out::LeftOut;
 use super::{BlobShape, BlobSink, Database};
 use crate::attribute::{
-    check, constraint, field, function, function_argument, index, package, physical, privilege, procedure,
-    procedure_parameter, reference, relation, role, trigger,
+    collation, constraint, database, exception, field, function, function_argument, generator, index,
+    package, physical, privilege, procedure, procedure_parameter, relation, role, trigger,
 };
 use crate::record::{Attribute, Record, RecordKind};
 
-/// BLR of domains and columns, views, triggers, routines, indexes.
-const DEFAULT_BLR: u8 = 15;
-const VALIDATION_BLR: u8 = 20;
-const COMPUTED_BLR: u8 = 18;
-const TRIGGER_BLR: u8 = 2;
-const PROCEDURE_BLR: u8 = 8;
-const FUNCTION_BLR: u8 = 13;
-const EXPRESSION_BLR: u8 = 11;
-const CONDITION_BLR: u8 = 13;
 /// The longest BLR that says nothing: its version and its end. Servers that have none show this.
 const EMPTY_PROGRAM_BYTES: usize = 2;
 /// RDB$RELATION_TYPE of views.
@@ -32,64 +23,15 @@ const TYPES_SINCE_4: [i64; 7] = [24, 25, 26, 28, 29, 30, 31];
 const SHIFTED_KINDS: i64 = 19;
 /// The beginning of names of security classes that SQL makes.
 const SECURITY_CLASS: &[u8] = b"SQL$1";
+/// The longest name in bytes before Firebird 4.
+const NAME_BYTES_BEFORE_4: usize = 31;
+/// What a collation says of the library that its server has.
+const LIBRARY_VERSIONS: [&str; 2] = ["COLL-VERSION=", "ICU-VERSION="];
+/// Of views: what they read.
+const NEEDS_OF_VIEWS: &str = "select RDB$DEPENDENT_NAME, RDB$DEPENDED_ON_NAME from RDB$DEPENDENCIES \
+                              where RDB$DEPENDENT_TYPE = 1 and RDB$DEPENDED_ON_TYPE in (0, 1)";
 /// How many sequences one query asks for.
 const SEQUENCES_PER_QUERY: usize = 50;
-
-/// Something that is not in the backup, since there is no BLR of it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum LeftOut {
-    DomainDefault(String),
-    DomainCheck(String),
-    /// COMPUTED BY.
-    Column {
-        table: String,
-        column: String,
-    },
-    Default {
-        table: String,
-        column: String,
-    },
-    /// Of an expression, or of a part of the rows.
-    Index {
-        table: String,
-        name: String,
-    },
-    View(String),
-    Package(String),
-    Procedure(String),
-    Function(String),
-    Check {
-        table: String,
-        name: String,
-    },
-    /// With actions, which are triggers.
-    ForeignKey {
-        table: String,
-        name: String,
-    },
-    Trigger(String),
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LeftOut::DomainDefault(name) => write!(out, "default of domain {name}"),
-            LeftOut::DomainCheck(name) => write!(out, "check of domain {name}"),
-            LeftOut::Column { table, column } => write!(out, "column {column} of table {table}"),
-            LeftOut::Default { table, column } => write!(out, "default of column {column} of table {table}"),
-            LeftOut::Index { table, name } => write!(out, "index {name} of table {table}"),
-            LeftOut::View(name) => write!(out, "view {name}"),
-            LeftOut::Package(name) => write!(out, "package {name}"),
-            LeftOut::Procedure(name) => write!(out, "procedure {name}"),
-            LeftOut::Function(name) => write!(out, "function {name}"),
-            LeftOut::Check { table, name } | LeftOut::ForeignKey { table, name } => {
-                write!(out, "constraint {name} of table {table}")
-            }
-            LeftOut::Trigger(name) => write!(out, "trigger {name}"),
-        }
-    }
-}
 
 /// A table or view with what belongs to it.
 #[derive(Debug, Clone)]
@@ -138,6 +80,10 @@ pub struct Definitions {
     pub(super) packages: Vec<Record>,
     pub(super) triggers: Vec<Record>,
     pub(super) last: Vec<Record>,
+    /// What the database has and a backup made here has no records of.
+    pub(super) without_records: Vec<LeftOut>,
+    /// Views, each with a table or view that it reads.
+    pub(super) needs_of_views: Vec<(String, String)>,
     /// Whether kinds of objects have the numbers of Firebird 4.
     is_new: bool,
 }
@@ -181,17 +127,36 @@ impl Definitions {
             packages: reader.records(&columns::PACKAGES)?,
             triggers: reader.records(&columns::TRIGGERS)?,
             last: reader.all(&columns::LAST)?,
+            without_records: reader.without_records()?,
+            needs_of_views: reader.needs_of_views()?,
             is_new: reader.known.contains(&("RDB$RELATIONS".to_owned(), "RDB$SQL_SECURITY".to_owned())),
         };
         if let Some(record) = reader.records(&columns::DATABASE)?.into_iter().next() {
             definitions.database = record;
         }
-        reader.sequence_values(&mut definitions.behind_tables)?;
+        let dialect = definitions.physical.number(physical::SQL_DIALECT).unwrap_or(3);
+        reader.sequence_values(&mut definitions.behind_tables, dialect)?;
         definitions.mark_computed();
         definitions.name_security_classes();
         definitions.say_bounds();
         definitions.leave_collations_to_domains();
+        definitions.leave_versions_of_libraries();
         Ok(definitions)
+    }
+
+    /// A collation is made of the library that the other server has, whose version is another one.
+    fn leave_versions_of_libraries(&mut self) {
+        let collations = self.before_tables.iter_mut().filter(|it| it.kind == RecordKind::Collation);
+        for record in collations {
+            let Some(said) = record.source(collation::SPECIFIC_ATTR, None) else { continue };
+            let is_version = |part: &&str| LIBRARY_VERSIONS.iter().any(|it| part.trim().starts_with(it));
+            let rest: Vec<&str> = said.split(';').filter(|part| !is_version(part)).collect();
+            let rest = rest.join(";");
+            record.attributes.retain(|it| it.number != collation::SPECIFIC_ATTR || !rest.is_empty());
+            for attribute in record.attributes.iter_mut().filter(|it| it.number == collation::SPECIFIC_ATTR) {
+                attribute.bytes = [rest.as_bytes(), &[0]].concat();
+            }
+        }
     }
 
     /// A column whose collation is its domain's says none of its own.
@@ -236,11 +201,11 @@ impl Definitions {
         let single = self.domains.iter_mut().chain(&mut self.before_tables).chain(&mut self.behind_tables);
         for record in single.chain(of_functions) {
             let attribute = match record.kind {
-                RecordKind::GlobalField => 25,
-                RecordKind::Generator => 5,
-                RecordKind::Exception => 6,
-                RecordKind::Collation => 11,
-                RecordKind::Function => 17,
+                RecordKind::GlobalField => field::SECURITY_CLASS,
+                RecordKind::Generator => generator::SECURITY_CLASS,
+                RecordKind::Exception => exception::SECURITY_CLASS,
+                RecordKind::Collation => collation::SECURITY_CLASS,
+                RecordKind::Function => function::SECURITY_CLASS,
                 _ => continue,
             };
             record.attributes.push(Attribute { number: attribute, bytes: SECURITY_CLASS.to_vec() });
@@ -252,7 +217,9 @@ impl Definitions {
         let computed: HashSet<String> = self
             .domains
             .iter()
-            .filter(|it| it.bytes(COMPUTED_BLR).is_some() || it.bytes(field::COMPUTED_SOURCE2).is_some())
+            .filter(|it| {
+                it.bytes(field::COMPUTED_BLR).is_some() || it.bytes(field::COMPUTED_SOURCE2).is_some()
+            })
             .filter_map(|it| it.name(field::NAME))
             .collect();
         for record in self.relations.iter_mut().flat_map(|it| &mut it.fields) {
@@ -284,20 +251,21 @@ impl Definitions {
         let routines = self.functions.iter().chain(&self.procedures).map(|it| &it.record);
         let said = |record: &Record, attribute| record.bytes(attribute).is_some();
         self.domains.iter().any(types)
-            || said(&self.database, 19)
+            || self.records().any(|(_, it)| has_long_name(it))
+            || said(&self.database, database::SQL_SECURITY)
             || self.relations.iter().any(|it| said(&it.record, relation::SQL_SECURITY))
             || routines.clone().any(|it| match it.kind {
                 RecordKind::Function => said(it, function::SQL_SECURITY),
                 _ => said(it, procedure::SQL_SECURITY),
             })
             || self.triggers.iter().any(|it| said(it, trigger::SQL_SECURITY))
-            || self.packages.iter().any(|it| said(it, 9))
+            || self.packages.iter().any(|it| said(it, package::SQL_SECURITY))
             || self
                 .of_kind(RecordKind::Role)
                 .any(|it| it.number(role::SYS_PRIVILEGES).unwrap_or_default() != 0)
     }
 
-    fn of_kind(&self, kind: RecordKind) -> impl Iterator<Item = &Record> {
+    pub(super) fn of_kind(&self, kind: RecordKind) -> impl Iterator<Item = &Record> {
         self.last.iter().filter(move |it| it.kind == kind)
     }
 
@@ -322,254 +290,87 @@ impl Definitions {
             }
         }
     }
-
-    /// Takes out what has a source and no BLR, and what cannot be without it. Gives what was taken out.
-    pub(super) fn leave_out(&mut self) -> Vec<LeftOut> {
-        let mut left_out = Vec::new();
-        let computed = self.leave_out_of_domains(&mut left_out);
-        self.leave_out_of_relations(&computed, &mut left_out);
-        let broken = self.leave_out_triggers(&mut left_out);
-        self.leave_out_constraints(&broken, &mut left_out);
-        self.leave_out_routines(&mut left_out);
-        self.leave_out_privileges(&left_out);
-        self.leave_out_unused_domains();
-        left_out
-    }
-
-    /// Gives the domains of computed columns that cannot be.
-    fn leave_out_of_domains(&mut self, left_out: &mut Vec<LeftOut>) -> HashSet<String> {
-        let mut computed = HashSet::new();
-        for record in &mut self.domains {
-            let name = record.name(field::NAME).unwrap_or_default();
-            if has_only(record, field::COMPUTED_SOURCE2, COMPUTED_BLR) {
-                computed.insert(name.clone());
-            }
-            if has_only(record, field::DEFAULT_SOURCE, DEFAULT_BLR) {
-                record.attributes.retain(|it| it.number != field::DEFAULT_SOURCE);
-                left_out.push(LeftOut::DomainDefault(name.clone()));
-            }
-            if has_only(record, field::VALIDATION_SOURCE2, VALIDATION_BLR) {
-                record.attributes.retain(|it| it.number != field::VALIDATION_SOURCE2);
-                left_out.push(LeftOut::DomainCheck(name));
-            }
-        }
-        computed
-    }
-
-    fn leave_out_of_relations(&mut self, computed: &HashSet<String>, left_out: &mut Vec<LeftOut>) {
-        self.relations.retain(|relation| {
-            let stays = !relation.is_view() || relation.record.bytes(relation::VIEW_BLR).is_some();
-            if !stays {
-                left_out.push(LeftOut::View(relation.name()));
-            }
-            stays
-        });
-        for relation in &mut self.relations {
-            let table = relation.name();
-            let name = |record: &Record, attribute| record.name(attribute).unwrap_or_default();
-            relation.fields.retain_mut(|record| {
-                let column = name(record, field::NAME);
-                if computed.contains(&name(record, field::SOURCE)) {
-                    left_out.push(LeftOut::Column { table: table.clone(), column });
-                    return false;
-                }
-                if has_only(record, field::DEFAULT_SOURCE, DEFAULT_BLR) {
-                    record.attributes.retain(|it| it.number != field::DEFAULT_SOURCE);
-                    left_out.push(LeftOut::Default { table: table.clone(), column });
-                }
-                true
-            });
-            relation.indexes.retain(|record| {
-                let stays = !has_only(record, index::EXPRESSION_SOURCE, EXPRESSION_BLR)
-                    && !has_only(record, index::CONDITION_SOURCE, CONDITION_BLR);
-                if !stays {
-                    left_out.push(LeftOut::Index { table: table.clone(), name: name(record, index::NAME) });
-                }
-                stays
-            });
-        }
-    }
-
-    /// Gives the triggers that are gone: some are those of constraints.
-    fn leave_out_triggers(&mut self, left_out: &mut Vec<LeftOut>) -> HashSet<String> {
-        let views: HashSet<&String> = left_out
-            .iter()
-            .filter_map(|it| if let LeftOut::View(name) = it { Some(name) } else { None })
-            .collect();
-        let mut gone = HashSet::new();
-        let mut own = Vec::new();
-        self.triggers.retain(|record| {
-            let name = record.name(trigger::NAME).unwrap_or_default();
-            let table = record.name(trigger::RELATION_NAME).unwrap_or_default();
-            let runs = record.bytes(TRIGGER_BLR).is_some() || record.bytes(trigger::ENGINE_NAME).is_some();
-            if runs && !views.contains(&table) {
-                return true;
-            }
-            if record.number(trigger::SYSTEM_FLAG).unwrap_or_default() == 0 {
-                own.push(LeftOut::Trigger(name.clone()));
-            }
-            gone.insert(name);
-            false
-        });
-        left_out.extend(own);
-        gone
-    }
-
-    fn leave_out_constraints(&mut self, broken: &HashSet<String>, left_out: &mut Vec<LeftOut>) {
-        let checked: HashMap<String, Vec<String>> = self.of_kind(RecordKind::Check).fold(
-            HashMap::new(),
-            |mut found: HashMap<String, Vec<String>>, record| {
-                let name = record.name(check::CONSTRAINT_NAME).unwrap_or_default();
-                found.entry(name).or_default().extend(record.name(check::TRIGGER_NAME));
-                found
-            },
-        );
-        let (mut gone, mut indexes, mut triggers) = (HashSet::new(), HashSet::new(), HashSet::new());
-        for record in self.of_kind(RecordKind::Constraint) {
-            let name = record.name(constraint::NAME).unwrap_or_default();
-            let kind = record.name(constraint::TYPE).unwrap_or_default();
-            let parts = checked.get(&name).map(Vec::as_slice).unwrap_or_default();
-            // What stands there of a NOT NULL is its column.
-            if kind == "NOT NULL" || !parts.iter().any(|it| broken.contains(it)) {
-                continue;
-            }
-            let table = record.name(constraint::REL_NAME).unwrap_or_default();
-            left_out.push(match kind.as_str() {
-                "CHECK" => LeftOut::Check { table, name: name.clone() },
-                _ => LeftOut::ForeignKey { table, name: name.clone() },
-            });
-            triggers.extend(parts.iter().cloned());
-            indexes.extend(record.name(constraint::INDEX).filter(|it| !it.is_empty()));
-            gone.insert(name);
-        }
-        self.triggers.retain(|it| !it.name(trigger::NAME).is_some_and(|name| triggers.contains(&name)));
-        for relation in &mut self.relations {
-            relation.indexes.retain(|it| !it.name(index::NAME).is_some_and(|name| indexes.contains(&name)));
-        }
-        self.last.retain(|record| {
-            let attribute = match record.kind {
-                RecordKind::Constraint => constraint::NAME,
-                RecordKind::Reference => reference::CONSTRAINT_NAME,
-                RecordKind::Check => check::CONSTRAINT_NAME,
-                _ => return true,
-            };
-            !record.name(attribute).is_some_and(|name| gone.contains(&name))
-        });
-    }
-
-    fn leave_out_routines(&mut self, left_out: &mut Vec<LeftOut>) {
-        let mut packages: HashSet<String> = HashSet::new();
-        self.packages.retain(|record| {
-            let name = record.name(package::NAME).unwrap_or_default();
-            let of_package = |it: &RoutineOf, attribute| it.record.name(attribute).as_ref() == Some(&name);
-            let runs =
-                self.functions.iter().all(|it| {
-                    !of_package(it, function::PACKAGE_NAME) || it.record.bytes(FUNCTION_BLR).is_some()
-                }) && self.procedures.iter().all(|it| {
-                    !of_package(it, procedure::PACKAGE_NAME) || it.record.bytes(PROCEDURE_BLR).is_some()
-                });
-            if !runs {
-                left_out.push(LeftOut::Package(name.clone()));
-                packages.insert(name);
-            }
-            runs
-        });
-        let mut stays =
-            |record: &Record, blr, engine, module: Option<u8>, owner, name, made: fn(String) -> LeftOut| {
-                let package = record.name(owner).filter(|it| !it.is_empty());
-                if let Some(package) = package {
-                    return !packages.contains(&package);
-                }
-                let external = record.bytes(engine).is_some()
-                    || module.and_then(|it| record.name(it)).is_some_and(|it| !it.is_empty());
-                let stays = external || record.bytes(blr).is_some();
-                if !stays {
-                    left_out.push(made(record.name(name).unwrap_or_default()));
-                }
-                stays
-            };
-        self.functions.retain(|it| {
-            stays(
-                &it.record,
-                FUNCTION_BLR,
-                function::ENGINE_NAME,
-                Some(function::MODULE_NAME),
-                function::PACKAGE_NAME,
-                function::NAME,
-                LeftOut::Function,
-            )
-        });
-        self.procedures.retain(|it| {
-            stays(
-                &it.record,
-                PROCEDURE_BLR,
-                procedure::ENGINE_NAME,
-                None,
-                procedure::PACKAGE_NAME,
-                procedure::NAME,
-                LeftOut::Procedure,
-            )
-        });
-    }
-
-    /// Privileges on what is gone, and of it.
-    fn leave_out_privileges(&mut self, left_out: &[LeftOut]) {
-        let mut gone: HashSet<(i64, &str)> = HashSet::new();
-        let mut columns: HashSet<(&str, &str)> = HashSet::new();
-        for it in left_out {
-            match it {
-                LeftOut::View(name) => gone.extend([(0, name.as_str()), (1, name.as_str())]),
-                LeftOut::Trigger(name) => gone.extend([(2, name.as_str())]),
-                LeftOut::Procedure(name) => gone.extend([(5, name.as_str())]),
-                LeftOut::Function(name) => gone.extend([(15, name.as_str())]),
-                LeftOut::Package(name) => gone.extend([(18, name.as_str())]),
-                LeftOut::Column { table, column } => drop(columns.insert((table, column))),
-                _ => {}
-            }
-        }
-        self.last.retain(|record| {
-            if record.kind != RecordKind::UserPrivilege {
-                return true;
-            }
-            let name = |attribute| record.name(attribute).unwrap_or_default();
-            let kind = |attribute| record.number(attribute).unwrap_or_default();
-            let (object, user, column) =
-                (name(privilege::OBJECT_NAME), name(privilege::USER), name(privilege::FIELD_NAME));
-            !gone.contains(&(kind(privilege::OBJ_TYPE), object.as_str()))
-                && !gone.contains(&(kind(privilege::USER_TYPE), user.as_str()))
-                && !columns.contains(&(object.as_str(), column.as_str()))
-        });
-    }
-
-    /// Domains that hold what one column or parameter says of itself, and whose column is gone.
-    fn leave_out_unused_domains(&mut self) {
-        let mut used: HashSet<String> = HashSet::new();
-        let fields = self.relations.iter().flat_map(|it| &it.fields).map(|it| (it, field::SOURCE));
-        let inputs = self.procedures.iter().flat_map(|it| &it.parameters);
-        let inputs = inputs.map(|it| (it, procedure_parameter::FIELD_SOURCE));
-        let arguments = self.functions.iter().flat_map(|it| &it.parameters);
-        let arguments = arguments.map(|it| (it, function_argument::FIELD_SOURCE));
-        for (record, attribute) in fields.chain(inputs).chain(arguments) {
-            used.extend(record.name(attribute));
-        }
-        self.domains.retain(|it| {
-            let name = it.name(field::NAME).unwrap_or_default();
-            let implicit = name
-                .strip_prefix("RDB$")
-                .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|it| it.is_ascii_digit()));
-            !implicit || used.contains(&name)
-        });
-    }
 }
 
-/// Whether a source is there without its BLR.
-fn has_only(record: &Record, source: u8, program: u8) -> bool {
-    record.bytes(source).is_some() && record.bytes(program).is_none()
+/// Whether something has a name that is too long for Firebird 3.
+fn has_long_name(record: &Record) -> bool {
+    let attribute = match record.kind {
+        RecordKind::Trigger => trigger::NAME,
+        RecordKind::FunctionArgument => function_argument::ARG_NAME,
+        RecordKind::GlobalField => field::NAME,
+        RecordKind::Field => field::NAME,
+        RecordKind::Relation => relation::NAME,
+        RecordKind::Index => index::NAME,
+        RecordKind::Generator => generator::GENERATOR,
+        RecordKind::Exception => exception::NAME,
+        RecordKind::Procedure => procedure::NAME,
+        RecordKind::ProcedureParameter => procedure_parameter::NAME,
+        RecordKind::Function => function::NAME,
+        RecordKind::Package => package::NAME,
+        RecordKind::Constraint => constraint::NAME,
+        RecordKind::Collation => collation::NAME,
+        RecordKind::Role => role::NAME,
+        RecordKind::UserPrivilege => privilege::USER,
+        _ => return false,
+    };
+    record.name(attribute).is_some_and(|it| it.len() > NAME_BYTES_BEFORE_4)
 }
 
 fn number(attribute: u8, value: i64) -> Attribute {
     Attribute { number: attribute, bytes: i32::try_from(value).unwrap_or_default().to_le_bytes().to_vec() }
 }
+
+/// Something that backups made here have no records of, as a query for two names.
+struct WithoutRecords {
+    /// A table and its column that servers with such things have.
+    name: &'static str,
+    column: &'static str,
+    sql: &'static str,
+    made: fn(String, String) -> LeftOut,
+}
+
+const WITHOUT_RECORDS: [WithoutRecords; 6] = [
+    WithoutRecords {
+        name: "RDB$FILTERS",
+        column: "RDB$FUNCTION_NAME",
+        sql: "select RDB$FUNCTION_NAME, RDB$MODULE_NAME from RDB$FILTERS \
+              where coalesce(RDB$SYSTEM_FLAG, 0) <> 1 order by 1",
+        made: |name, _| LeftOut::Filter(name),
+    },
+    WithoutRecords {
+        name: "RDB$AUTH_MAPPING",
+        column: "RDB$MAP_NAME",
+        sql: "select RDB$MAP_NAME, RDB$MAP_PLUGIN from RDB$AUTH_MAPPING \
+              where coalesce(RDB$SYSTEM_FLAG, 0) <> 1 order by 1",
+        made: |name, _| LeftOut::Mapping(name),
+    },
+    WithoutRecords {
+        name: "RDB$FILES",
+        column: "RDB$SHADOW_NUMBER",
+        sql: "select RDB$FILE_NAME, RDB$FILE_NAME from RDB$FILES where RDB$SHADOW_NUMBER > 0 order by 1",
+        made: |file, _| LeftOut::Shadow(file),
+    },
+    WithoutRecords {
+        name: "RDB$PUBLICATIONS",
+        column: "RDB$ACTIVE_FLAG",
+        sql: "select RDB$PUBLICATION_NAME, RDB$OWNER_NAME from RDB$PUBLICATIONS \
+              where RDB$ACTIVE_FLAG = 1 order by 1",
+        made: |name, _| LeftOut::Publication(name),
+    },
+    WithoutRecords {
+        name: "RDB$PUBLICATION_TABLES",
+        column: "RDB$TABLE_NAME",
+        sql: "select RDB$TABLE_NAME, RDB$PUBLICATION_NAME from RDB$PUBLICATION_TABLES order by 2, 1",
+        made: |table, publication| LeftOut::Published { table, publication },
+    },
+    WithoutRecords {
+        name: "RDB$CHARACTER_SETS",
+        column: "RDB$DEFAULT_COLLATE_NAME",
+        sql: "select RDB$DEFAULT_COLLATE_NAME, RDB$CHARACTER_SET_NAME from RDB$CHARACTER_SETS \
+              where RDB$DEFAULT_COLLATE_NAME <> RDB$CHARACTER_SET_NAME order by 2",
+        made: |collation, character_set| LeftOut::DefaultCollation { collation, character_set },
+    },
+];
 
 /// Records by what they belong to.
 type Parts = HashMap<Vec<String>, Vec<Record>>;
@@ -699,15 +500,47 @@ impl<D: Database> Reader<'_, D> {
         Ok(record)
     }
 
+    fn knows(&self, table: &str, column: &str) -> bool {
+        self.known.contains(&(table.to_owned(), column.to_owned()))
+    }
+
+    fn needs_of_views(&self) -> Result<Vec<(String, String)>, D::Error> {
+        match self.knows("RDB$DEPENDENCIES", "RDB$DEPENDED_ON_NAME") {
+            true => self.pairs(NEEDS_OF_VIEWS),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn without_records(&self) -> Result<Vec<LeftOut>, D::Error> {
+        let mut found = Vec::new();
+        for table in WITHOUT_RECORDS {
+            if self.knows(table.name, table.column) {
+                found.extend(self.pairs(table.sql)?.into_iter().map(|(name, of)| (table.made)(name, of)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The rows of a query for two names.
+    fn pairs(&self, sql: &str) -> Result<Vec<(String, String)>, D::Error> {
+        let mut pairs = Vec::new();
+        self.database.query(sql, &mut |row| {
+            if let [first, second] = row {
+                pairs.push((name_of(first).unwrap_or_default(), name_of(second).unwrap_or_default()));
+            }
+            Ok(())
+        })?;
+        Ok(pairs)
+    }
+
     /// Adds to each sequence its value.
-    fn sequence_values(&self, records: &mut [Record]) -> Result<(), D::Error> {
-        use crate::attribute::generator;
+    fn sequence_values(&self, records: &mut [Record], dialect: i64) -> Result<(), D::Error> {
         let mut sequences: Vec<&mut Record> =
             records.iter_mut().filter(|it| it.kind == RecordKind::Generator).collect();
         for chunk in sequences.chunks_mut(SEQUENCES_PER_QUERY) {
             let names = chunk.iter().map(|it| it.name(generator::GENERATOR).unwrap_or_default());
             let list: Vec<String> =
-                names.map(|name| format!("gen_id(\"{}\", 0)", name.replace('"', "\"\""))).collect();
+                names.map(|name| format!("gen_id({}, 0)", quoted(&name, dialect))).collect();
             let sql = format!("select {} from RDB$DATABASE", list.join(", "));
             self.database.query(&sql, &mut |row| {
                 for (record, value) in chunk.iter_mut().zip(row) {
@@ -719,6 +552,14 @@ impl<D: Database> Reader<'_, D> {
             })?;
         }
         Ok(())
+    }
+}
+
+/// A name in a query: dialect 1 has no quoted ones.
+pub(super) fn quoted(name: &str, dialect: i64) -> String {
+    match dialect {
+        1 => name.to_owned(),
+        _ => format!("\"{}\"", name.replace('"', "\"\"")),
     }
 }
 

@@ -5,12 +5,15 @@
 //! | `output` | records, rows and BLOBs as bytes |
 //! | `row` | a row in XDR, and how it is packed |
 //! | `columns` | which column of the system tables each attribute is |
-//! | `definitions` | reading them, and leaving out what a restore could not run |
+//! | `definitions` | reading them |
+//! | `leaving_out` | taking out of them what a restore could not run |
+//! | `left_out` | what is not in a backup, in words |
 //! | `copy` | the whole backup, in gbak's order |
 //!
 //! # Promises
 //! - What Firebird's gbak restores: format 10 (Firebird 3 and later) where that is enough, else 11 (Firebird 4 and later).
 //! - Firebird runs BLR, not sources. What has a source and no BLR is left out and named: [`LeftOut`].
+//!   So is what has no records here: mappings, filters, shadows, publications, default collations of character sets.
 //! - Memory for the definitions, a row, and a segment of a BLOB.
 //!
 //! Source: what Firebird's gbak writes and reads (src/burp of Firebird 3.0 to 5.0).
@@ -18,13 +21,16 @@
 mod columns;
 mod copy;
 mod definitions;
+mod leaving_out;
+mod left_out;
 mod output;
 mod row;
 
 use farbird_types::{BlobId, Value};
 
 pub use copy::{TableContents, WriteFailure, Written, write_backup};
-pub use definitions::{Definitions, LeftOut};
+pub use definitions::Definitions;
+pub use left_out::LeftOut;
 
 /// A BLOB that is about to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
