@@ -78,13 +78,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let copied = copy(&source, arguments, &interrupt, &bar);
     bar.finish_and_clear();
     let (written, summary) = copied?;
-    source.close()?;
+    // The new database has its name, whatever the server says now.
+    let _ = source.close();
     let mut differences: Vec<(String, String)> =
         summary.differences.into_iter().map(|it| (it.object, it.reason)).collect();
+    differences.extend(written.left_out.iter().map(|it| (it.to_string(), it.reason().to_owned())));
     let bar = progress::bar("compare", written.rows);
     let compared = compare(&written.contents, &arguments.target, interrupt.cancel(), &bar);
     bar.finish_and_clear();
-    differences.extend(compared?);
+    match compared {
+        Ok(found) => differences.extend(found),
+        Err(_) if interrupt.cancel().is_raised() => {
+            differences.push(("comparison".to_owned(), "it was interrupted".to_owned()));
+        }
+        Err(error) => differences.push(("comparison".to_owned(), format!("it failed: {error:#}"))),
+    }
     let outcome = Outcome {
         summary: Some(BackupSummary {
             relations: summary.tables,
@@ -100,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let listed: Vec<(&str, &str)> =
         differences.iter().map(|(what, why)| (what.as_str(), why.as_str())).collect();
     let done = format!("migrated {} to {}", arguments.source, arguments.target.display());
-    outcome.tell_with(&done, arguments.format, &listed)?;
+    outcome.tell_with(&done, arguments.format, &listed, false)?;
     Ok(ExitCode::from(u8::from(!listed.is_empty())))
 }
 

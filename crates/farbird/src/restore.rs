@@ -164,7 +164,7 @@ fn gbak(
     };
     let differences: Vec<_> =
         summary.differences.iter().map(|it| (it.object.as_str(), it.reason.as_str())).collect();
-    outcome.tell_with(&format!("restored {name} to {target}"), arguments.format, &differences)?;
+    outcome.tell_with(&format!("restored {name} to {target}"), arguments.format, &differences, false)?;
     Ok(ExitCode::from(u8::from(!differences.is_empty())))
 }
 

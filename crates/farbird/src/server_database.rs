@@ -27,7 +27,9 @@ impl ServerDatabase {
         cancel: &Arc<CancelFlag>,
     ) -> anyhow::Result<ServerDatabase> {
         // Texts come as they are stored.
-        let options = ConnectOptions { character_set: "NONE".to_owned(), ..options };
+        let mut options = ConnectOptions { character_set: "NONE".to_owned(), ..options };
+        // Whoever reads a database for a backup changes nothing in it, as with gbak.
+        options.attach.no_database_triggers = true;
         let connection = Connection::attach(address, &options)
             .map_err(|error| anyhow::anyhow!("cannot open {address}: {}", error.message()))?;
         let snapshot = TransactionOptions {

@@ -349,3 +349,131 @@ fn a_backup_for_gbak_has_the_rows_and_a_script_of_the_rest() {
     let again = farbird(folder, &["backup", "a.fbd", "b.fbk", "--format", "gbak", "--replace"]);
     assert_eq!(again.status.code(), Some(1), "{}", text(&again.stderr));
 }
+
+/// Something of all that a script has to make.
+const PROGRAMS: &str = "
+    create table t (a int, b int, c computed by (a + char_length(cast(b as varchar(10)))));
+    comment on column t.c is 'computed''s';
+    create view v_low as select a from t;
+    create view v_high as select a from v_low;
+    alter view v_low as select a from t where b > 0;
+    comment on view v_low is 'low';
+    comment on column v_low.a is 'column a';
+    create index ix_late on t computed by (char_length(cast(b as varchar(10))));
+    alter index ix_late inactive;
+    comment on index ix_late is 'late';
+    create index ix_part on t (a) where b > 5;
+    alter character set utf8 set default collation unicode_ci;
+    set term ^;
+    create procedure p (x int) returns (y int) as begin y = x; suspend; end^
+    create function f (x int) returns int as begin return x; end^
+    create package k as begin procedure q; end^
+    create package body k as begin procedure q as begin end end^
+    set term ;^
+    comment on parameter p.x is 'in';
+    comment on parameter f.x is 'argument';
+    comment on package k is 'a package';
+    insert into t (a, b) values (1, 2);
+    commit;";
+
+fn create(folder: &Path, name: &str, statements: &str) {
+    std::fs::write(folder.join("create.sql"), statements).expect("a script");
+    let made = farbird(folder, &["sql", name, "--create", "-i", "create.sql"]);
+    assert!(made.status.success(), "{}{}", text(&made.stdout), text(&made.stderr));
+}
+
+#[test]
+fn the_script_makes_comments_and_inactive_indexes_in_an_order_of_need() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    // The view that is read is made again, and so behind the one that reads it.
+    create(folder, "a.fbd", PROGRAMS);
+    let made = farbird(folder, &["backup", "a.fbd", "b.fbk", "--format", "gbak", "--format", "json"]);
+    assert_eq!(made.status.code(), Some(1), "{}", text(&made.stderr));
+    let report: Value = serde_json::from_slice(&made.stdout).expect("a report");
+    let left_out = objects(&report);
+    let collation = "default collation UNICODE_CI of character set UTF8";
+    assert!(left_out.iter().any(|it| it == collation), "{left_out:?}");
+    let partial = report["differences"].as_array().expect("a list").iter();
+    let partial = partial.filter(|it| it["object"] == "index IX_PART of table T").collect::<Vec<_>>();
+    assert!(partial[0]["reason"].as_str().is_some_and(|it| it.contains("Firebird 5")), "{partial:?}");
+    let script = std::fs::read_to_string(folder.join("b.fbk.sql")).expect("the script");
+    let (low, high) = (script.find("VIEW \"V_LOW\""), script.find("VIEW \"V_HIGH\""));
+    assert!(low.is_some() && low < high, "{script}");
+    let restored = farbird(folder, &["restore", "b.fbk", "b.fbd"]);
+    assert_eq!(restored.status.code(), Some(0), "{}{}", text(&restored.stdout), text(&restored.stderr));
+    let ran = farbird(folder, &["sql", "b.fbd", "-i", "b.fbk.sql"]);
+    assert!(ran.status.success(), "{}{}{script}", text(&ran.stdout), text(&ran.stderr));
+    for (sql, count) in [
+        ("select rdb$relation_name, rdb$description from rdb$relations where rdb$description is not null", 1),
+        (
+            "select rdb$relation_name, rdb$field_name, rdb$description from rdb$relation_fields \
+             where rdb$description is not null order by 1, 2",
+            2,
+        ),
+        (
+            "select rdb$index_name, coalesce(rdb$index_inactive, 0) as i, rdb$description from rdb$indices \
+             where rdb$relation_name = 'T' order by 1",
+            2,
+        ),
+        ("select rdb$package_name, rdb$description from rdb$packages", 1),
+        (
+            "select rdb$parameter_name, rdb$description from rdb$procedure_parameters \
+             where rdb$description is not null",
+            1,
+        ),
+        (
+            "select rdb$argument_name, rdb$description from rdb$function_arguments \
+             where rdb$description is not null",
+            1,
+        ),
+    ] {
+        let (is, was) = (rows(folder, "b.fbd", sql), rows(folder, "a.fbd", sql));
+        assert_eq!((is.len(), &is), (count, &was), "{sql}");
+    }
+}
+
+#[test]
+fn a_backup_for_gbak_and_its_script_stay_together() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    create(folder, "a.fbd", PROGRAMS);
+    create(folder, "plain.fbd", "create table t (a int); commit;");
+    let back_up = |database: &str, more: &[&str]| {
+        farbird(folder, &[&["backup", database, "b.fbk", "--format", "gbak"], more].concat())
+    };
+    let script = folder.join("b.fbk.sql");
+    // What is in the way stays, and so does what is no script.
+    std::fs::write(&script, "mine").expect("a file");
+    for more in [&[][..], &["--replace"]] {
+        let made = back_up("a.fbd", more);
+        assert_eq!(made.status.code(), Some(2), "{}", text(&made.stdout));
+        assert_eq!(std::fs::read_to_string(&script).expect("the file"), "mine");
+        assert!(!folder.join("b.fbk").exists() && !folder.join("b.fbk.incomplete").exists());
+    }
+    std::fs::remove_file(&script).expect("it is there");
+    #[cfg(unix)]
+    {
+        let other = folder.join("other.txt");
+        std::fs::write(&other, "/* What the backup has no BLR of.").expect("a file");
+        std::os::unix::fs::symlink(&other, &script).expect("a link");
+        let made = back_up("a.fbd", &["--replace"]);
+        assert_eq!(made.status.code(), Some(2), "{}", text(&made.stdout));
+        assert_eq!(std::fs::read_to_string(&other).expect("the file").len(), 33);
+        std::fs::remove_file(&script).expect("it is there");
+    }
+    let made = back_up("a.fbd", &[]);
+    assert_eq!(made.status.code(), Some(1), "{}", text(&made.stderr));
+    assert!(script.exists());
+    // One that needs none takes the script of the one before away.
+    let made = back_up("plain.fbd", &["--replace"]);
+    assert_eq!(made.status.code(), Some(0), "{}{}", text(&made.stdout), text(&made.stderr));
+    assert!(!script.exists());
+    // Standard output has the backup, the other one says what is not in it.
+    let piped = farbird(folder, &["backup", "a.fbd", "-", "--format", "gbak", "--format", "json"]);
+    assert_eq!(piped.status.code(), Some(1));
+    let said = text(&piped.stderr);
+    let report = said.lines().find(|it| it.starts_with('{')).expect("a report");
+    let left_out = objects(&serde_json::from_str(report).expect("JSON"));
+    assert!(left_out.iter().any(|it| it == "view V_LOW"), "{left_out:?}");
+}

@@ -4,7 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 
+use farbird_engine::StoreOptions;
+use farbird_engine::api::{AttachOptions, ClientDescription, CreateDatabaseOptions};
+use farbird_engine::engine::Engine;
+use farbird_engine::users::NoUsers;
+use farbird_types::CharacterSet;
 use serde_json::Value;
 
 const FARBIRD: &str = env!("CARGO_BIN_EXE_farbird");
@@ -56,6 +62,70 @@ fn rows(folder: &Path, database: &str, sql: &str) -> Vec<String> {
     let output = farbird(folder, &["sql", database, "--format", "json", "-c", sql]);
     assert!(output.status.success(), "{sql}: {}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// An empty database of dialect 1.
+fn create_dialect_1(path: &Path) {
+    let options = AttachOptions {
+        user: "SYSDBA".to_owned(),
+        role: None,
+        character_set: CharacterSet::UTF8,
+        dialect: 1,
+        time_zone: None,
+        no_database_triggers: true,
+        client: ClientDescription::default(),
+    };
+    let create = CreateDatabaseOptions {
+        default_character_set: CharacterSet::UTF8,
+        page_size: 8192,
+        overwrite: false,
+        dialect: 1,
+    };
+    let engine = Engine::new(StoreOptions::default());
+    drop(engine.create_database(path, &create, options, Arc::new(NoUsers)).expect("a database"));
+}
+
+#[test]
+fn dialect_1_comes_over_and_nothing_runs_in_the_source() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    fs::create_dir(folder.join("data")).expect("folder");
+    create_dialect_1(&folder.join("data/old.fbd"));
+    let made = farbird(
+        folder,
+        &[
+            "sql",
+            "data/old.fbd",
+            "-c",
+            "create sequence g; create table t (a int, b varchar(9)); create table logins (who varchar(60));
+             insert into t values (1, 'x'); select gen_id(g, 5) from rdb$database; commit;",
+        ],
+    );
+    assert!(made.status.success(), "{}{}", text(&made.stdout), text(&made.stderr));
+    let trigger = folder.join("trigger.sql");
+    fs::write(
+        &trigger,
+        "set term ^; create trigger seen on connect as begin insert into logins values (current_user); end^ set term ;^",
+    )
+    .expect("a script");
+    let made = farbird(folder, &["sql", "data/old.fbd", "-i", "trigger.sql"]);
+    assert!(made.status.success(), "{}{}", text(&made.stdout), text(&made.stderr));
+    let server = Server::start(folder);
+    let source = format!("{}:old.fbd", server.address);
+    let counted = "select count(*) as n from logins";
+    let before = rows(folder, &source, counted);
+
+    let moved = farbird(folder, &["migrate", &source, "copy.fbd"]);
+    assert_eq!(moved.status.code(), Some(0), "{}{}", text(&moved.stdout), text(&moved.stderr));
+    assert_eq!(rows(folder, "copy.fbd", "select gen_id(g, 0) as g from rdb$database"), ["{\"G\":5}"]);
+    let backed_up = farbird(folder, &["backup", &source, "old.fbk", "--format", "gbak"]);
+    assert_eq!(backed_up.status.code(), Some(1), "{}", text(&backed_up.stderr));
+    // Each look at it is one login, those of the commands are none.
+    let number = |rows: &[String]| -> i64 {
+        let row: Value = serde_json::from_str(&rows[0]).expect("a row");
+        row["N"].as_i64().expect("a number")
+    };
+    assert_eq!(number(&rows(folder, &source, counted)), number(&before) + 1);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(crate) use pending_file::{check_absent, check_replaceable};
 pub use farbird_store::CancelFlag;
 pub use farbird_store::backup::{BackupProgress, BackupStage, BackupSummary, ProgressObserver};
 pub use options::RestoreOptions;
-pub use pending_file::{PendingFile, pending_backup, pending_gbak};
+pub use pending_file::{PendingFile, pending_backup, pending_gbak, pending_text};
 
 /// What stands in a backup as its maker.
 const PRODUCER: &str = concat!("farbird ", env!("CARGO_PKG_VERSION"));

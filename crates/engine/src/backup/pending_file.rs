@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use farbird_store::FileKind;
@@ -70,6 +70,14 @@ impl PendingFile {
         }
         self.published = true;
         sync_folder(&self.target).map_err(failed)
+    }
+
+    /// Takes a file away that has been published, since another one that it belongs to could not be: a new one goes, one
+    /// that took the place of another stays.
+    pub fn withdraw(&mut self) {
+        if self.published && !self.replace {
+            let _ = fs::remove_file(&self.target);
+        }
     }
 
     /// Unlike a renaming, a link never takes the place of a file that has come meanwhile.
@@ -186,6 +194,35 @@ pub fn pending_backup(target: &Path, replace: bool) -> Result<PendingFile> {
 /// As [`pending_backup`].
 pub fn pending_gbak(target: &Path, replace: bool) -> Result<PendingFile> {
     pending_of_kind(target, replace, FileKind::FirebirdBackup)
+}
+
+/// As [`pending_backup`], for a text that begins with `head`: what begins with something else is not replaced, nor is
+/// anything but a file.
+///
+/// # Errors
+/// As [`pending_backup`].
+pub fn pending_text(target: &Path, replace: bool, head: &str) -> Result<PendingFile> {
+    let failed = |error: io::Error| io_error("open", &shown(target), isc::IO_OPEN_ERR, &error);
+    let found = match target.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return PendingFile::reserve(target, replace);
+        }
+        Err(error) => return Err(failed(error)),
+        Ok(found) => found,
+    };
+    if !replace {
+        return Err(exists(target));
+    }
+    let mut begin = Vec::new();
+    if found.is_file() {
+        let file = File::open(target).map_err(failed)?;
+        file.take(head.len() as u64).read_to_end(&mut begin).map_err(failed)?;
+    }
+    if begin != head.as_bytes() {
+        let text = "it is something else than the script of a backup, and is not overwritten";
+        return Err(exists(target).and(isc::RANDOM).with(text));
+    }
+    PendingFile::reserve(target, replace)
 }
 
 fn pending_of_kind(target: &Path, replace: bool, kind: FileKind) -> Result<PendingFile> {

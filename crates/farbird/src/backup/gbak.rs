@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use farbird_engine::backup::{BackupSummary, pending_gbak};
+use farbird_engine::backup::{BackupSummary, pending_gbak, pending_text};
 use farbird_engine::gbak::write::{Database, Definitions, WriteFailure, Written, write_backup};
-use farbird_engine::gbak::{FileDatabase, Remainder};
+use farbird_engine::gbak::{FileDatabase, Remainder, SCRIPT_HEAD};
 use indicatif::ProgressBar;
 
 use super::interrupt::Interrupt;
@@ -21,9 +21,6 @@ use super::target::{BUFFER_BYTES, NOT_MADE, PIPE, explain_existing};
 use crate::access::{Credentials, DatabaseAddress};
 use crate::progress;
 use crate::server_database::ServerDatabase;
-
-/// Why something is not in the backup.
-const REASON: &str = "gbak keeps it as BLR, which there is none of";
 
 /// What is to be backed up.
 pub(super) struct Request<'a> {
@@ -40,6 +37,24 @@ pub(super) struct Request<'a> {
 struct Made {
     written: Written,
     script: String,
+    /// What the script gives another owner, with the owner that it had.
+    changed_owners: Vec<(String, String)>,
+    /// The script of an earlier backup, which could not be removed, and why.
+    stale: Option<(String, String)>,
+}
+
+impl Made {
+    /// What is not in the backup or not as it was, and why.
+    fn differences(&self) -> Vec<(String, String)> {
+        let left_out = self.written.left_out.iter().map(|it| (it.to_string(), it.reason().to_owned()));
+        let arrays = self.written.arrays.iter();
+        let arrays = arrays
+            .map(|it| (format!("column {it}"), "arrays are not copied: they are NULL there".to_owned()));
+        let owners = self.changed_owners.iter().map(|(object, owner)| {
+            (format!("owner of {object}"), format!("it was {owner}: it will be whoever runs the script"))
+        });
+        left_out.chain(arrays).chain(owners).chain(self.stale.clone()).collect()
+    }
 }
 
 pub(super) fn run(request: &Request<'_>) -> anyhow::Result<ExitCode> {
@@ -50,21 +65,16 @@ pub(super) fn run(request: &Request<'_>) -> anyhow::Result<ExitCode> {
         true => back_up(request, &interrupt, std::io::stdout().lock())?,
         false => to_file(request, &interrupt)?,
     };
-    let Made { written, script } = made;
-    let mut differences: Vec<(String, String)> =
-        written.left_out.iter().map(|it| (it.to_string(), REASON.to_owned())).collect();
-    let arrays = written.arrays.iter();
-    differences.extend(
-        arrays.map(|it| (format!("column {it}"), "arrays are not copied: they are NULL there".to_owned())),
-    );
-    if !written.left_out.is_empty() && !to_stdout {
-        let path = script_of(request.target);
-        std::fs::write(&path, script).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!(
+    let differences = made.differences();
+    match (made.script.is_empty(), to_stdout) {
+        (true, _) => {}
+        (false, true) => eprintln!("farbird: statements of what is not in it are written only beside a file"),
+        (false, false) => eprintln!(
             "farbird: run {} by isql in the restored database: it makes what is not in the backup",
-            path.display()
-        );
+            script_of(request.target).display()
+        ),
     }
+    let written = made.written;
     let outcome = Outcome {
         summary: Some(BackupSummary {
             relations: written.tables,
@@ -79,10 +89,7 @@ pub(super) fn run(request: &Request<'_>) -> anyhow::Result<ExitCode> {
     let done = format!("backed up {} to {}", request.source, request.target.display());
     let listed: Vec<(&str, &str)> =
         differences.iter().map(|(what, why)| (what.as_str(), why.as_str())).collect();
-    match to_stdout {
-        true => outcome.tell(&done, request.report, true)?,
-        false => outcome.tell_with(&done, request.report, &listed)?,
-    }
+    outcome.tell_with(&done, request.report, &listed, to_stdout)?;
     Ok(ExitCode::from(u8::from(!listed.is_empty())))
 }
 
@@ -96,11 +103,38 @@ fn script_of(target: &Path) -> PathBuf {
 fn to_file(request: &Request<'_>, interrupt: &Interrupt) -> anyhow::Result<Made> {
     let reserved = pending_gbak(request.target, request.replace);
     let mut pending = reserved.map_err(|error| explain_existing(error.into()))?;
+    let script_path = script_of(request.target);
+    let reserved = pending_text(&script_path, request.replace, SCRIPT_HEAD);
+    let mut script = reserved.map_err(|error| explain_existing(error.into()))?;
     let file: File = pending.create()?;
-    let made = back_up(request, interrupt, &file)?;
+    let mut made = back_up(request, interrupt, &file)?;
     file.sync_all().with_context(|| format!("cannot write {}", request.target.display()))?;
-    pending.publish()?;
+    if made.script.is_empty() {
+        pending.publish()?;
+        let removed = if request.replace { remove_stale(&script_path) } else { Ok(()) };
+        made.stale = removed.err().map(|error| {
+            (script_path.display().to_string(), format!("it is of an earlier backup, and stays: {error}"))
+        });
+        return Ok(made);
+    }
+    let mut out = script.create()?;
+    out.write_all(made.script.as_bytes())
+        .with_context(|| format!("cannot write {}", script_path.display()))?;
+    // Whoever finds the backup finds its script.
+    script.publish()?;
+    if let Err(error) = pending.publish() {
+        script.withdraw();
+        return Err(explain_existing(error.into()));
+    }
     Ok(made)
+}
+
+/// Removes the script of a backup that has been replaced.
+fn remove_stale(script: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(script) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn back_up(request: &Request<'_>, interrupt: &Interrupt, out: impl Write) -> anyhow::Result<Made> {
@@ -148,5 +182,10 @@ where
         WriteFailure::Database(error) => error.into(),
         WriteFailure::Words(words) => anyhow::anyhow!(words),
     })?;
-    Ok(Made { script: remainder.script(&written.left_out), written })
+    let script = remainder.script(&written.left_out);
+    let changed_owners = match script.is_empty() {
+        true => Vec::new(),
+        false => remainder.changed_owners(&written.left_out),
+    };
+    Ok(Made { script, changed_owners, written, stale: None })
 }

@@ -69,7 +69,7 @@ Examples:
   farbird backup db.example.com/3051:app.fbd app.fbb --user BOSS --password-file secret.txt
   farbird backup app.fbd - | ssh archive 'cat > app.fbb'
   farbird restore app.fbb copy.fbd                      makes a database of it again
-  farbird backup app.fbd app.fbk --format gbak          for Firebird: gbak -c app.fbk app.fdb, then isql -i app.fbk.sql app.fdb
+  farbird backup app.fbd app.fbk --format gbak          for Firebird: gbak -c app.fbk app.fdb, then isql -ch UTF8 -i app.fbk.sql app.fdb
 
 Exit codes: 0 the backup is made, 1 it is made, but something is not in it, as listed (--format gbak), 2 it is not, and nothing
 was changed.";

@@ -51,14 +51,18 @@ impl Outcome {
         }
     }
 
-    /// As [`Outcome::tell`] on standard output, with what is not as it was: objects and reasons.
+    /// As [`Outcome::tell`], with what is not as it was: objects and reasons.
     pub(crate) fn tell_with(
         &self,
         done: &str,
         format: Format,
         differences: &[(&str, &str)],
+        stdout_is_taken: bool,
     ) -> std::io::Result<()> {
-        let mut out = std::io::stdout();
+        let mut out: Box<dyn Write> = match stdout_is_taken {
+            true => Box::new(std::io::stderr()),
+            false => Box::new(std::io::stdout()),
+        };
         if let Format::Json = format {
             let mut object = self.object();
             let list = differences.iter().map(|(what, why)| json!({ "object": what, "reason": why }));
