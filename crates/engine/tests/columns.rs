@@ -391,6 +391,33 @@ fn a_condition_guards_the_ones_behind_it() {
 }
 
 #[test]
+fn comparisons_that_fail_do_so_behind_joins_and_in_blocks_that_could_be_passed_over() {
+    let mut session = session();
+    session.execute(
+        "create table wide (k int, id int, d decfloat(34), i int128, z timestamp with time zone, b time with time zone)",
+    );
+    session.execute("create table few (k int)");
+    session.commit();
+    session.execute(
+        "execute block as declare n int = 0; begin while (n < 5000) do begin
+           insert into wide values (mod(:n, 97), :n, :n, :n, timestamp '2020-01-01 00:00 UTC', time '10:00 UTC');
+           n = n + 1; end end",
+    );
+    session.execute("insert into few values (1000)");
+    session.commit();
+    for column in ["d", "i", "z", "b"] {
+        for query in [
+            format!("select count(*) from wide w join few f on w.k = f.k where w.{column} = 'abc'"),
+            format!("select count(*) from wide w where w.{column} = 'abc' and w.id > 50000"),
+        ] {
+            assert!(session.error(&query).contains("convert_error"), "{query}: {}", session.error(&query));
+        }
+    }
+    assert_eq!(session.rows("select count(*) from wide where z = '2020-01-01 00:00 UTC'"), ["5000"]);
+    assert_eq!(session.rows("select count(*) from wide where d = 12 or i = '13'"), ["2"]);
+}
+
+#[test]
 fn what_has_effects_happens_row_by_row() {
     let mut session = session();
     session.run("create sequence q").unwrap();

@@ -117,10 +117,12 @@ pub fn is_pure_query(text: &str) -> bool {
         Some(Token::Word(word)) if word.eq_ignore_ascii_case("select") => Token::Word(word),
         _ => return false,
     };
+    let mut is_qualified = false;
     for token in tokens {
         let is_call = match (last, token) {
+            // What stands behind a dot is a routine of a package, whatever its name.
             (Token::Word(word), Token::Opening) => {
-                !HARMLESS.iter().any(|known| word.eq_ignore_ascii_case(known))
+                is_qualified || !HARMLESS.iter().any(|known| word.eq_ignore_ascii_case(known))
             }
             (Token::Quoted(_), Token::Opening) => true,
             // NEXT VALUE FOR a sequence.
@@ -131,6 +133,7 @@ pub fn is_pure_query(text: &str) -> bool {
         if is_call {
             return false;
         }
+        is_qualified = matches!(last, Token::Dot);
         last = token;
     }
     true
@@ -148,7 +151,7 @@ pub fn names(text: &str) -> Option<Vec<String>> {
             Token::Quoted(_) if tokens.rest.starts_with('"') => return None,
             Token::Quoted(name) => name.to_owned(),
             Token::Unclear => return None,
-            Token::Opening | Token::Other => continue,
+            Token::Opening | Token::Dot | Token::Other => continue,
         };
         if !name.is_ascii() {
             return None;
@@ -164,6 +167,7 @@ enum Token<'t> {
     /// A name in quotes, without them.
     Quoted(&'t str),
     Opening,
+    Dot,
     Other,
     /// What has no end.
     Unclear,
@@ -214,6 +218,7 @@ impl<'t> Iterator for Tokens<'t> {
         Some(match first {
             '"' => Token::Quoted(quoted),
             '(' => Token::Opening,
+            '.' => Token::Dot,
             _ => Token::Other,
         })
     }
@@ -262,6 +267,8 @@ mod tests {
             "select gen_id(g, 1) from rdb$database",
             "select next value for g from rdb$database",
             "select p.f(1) from t",
+            "select p.round(1) from t",
+            "select p . abs /* of p */ (1) from t",
             "select /*f(*/ f/**/(1) from t",
             "select q'{'}' from t",
             "select 'open from t",

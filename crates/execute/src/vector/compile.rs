@@ -400,7 +400,8 @@ impl Compiler<'_, '_, '_> {
         Some(Condition::Matches(position, known))
     }
 
-    /// A column of texts and the like, compared with a constant.
+    /// A column of texts and the like, compared with a constant of its kind: that never fails. Of another kind, a text that is no
+    /// number among them, it is for single rows.
     fn comparison_of_values(
         &mut self,
         operator: ComparisonOperator,
@@ -413,21 +414,31 @@ impl Compiler<'_, '_, '_> {
             (other, Expression::Column(position)) => (mirrored(operator), *position, self.constant(other)?),
             _ => return None,
         };
-        let is_plain = match self.kinds.get(position)? {
-            // Between different character sets it may matter which side is the left one.
-            ColumnKind::Values(SqlType::Text(column)) => {
-                matches!(&constant, Value::Text(text) if text.character_set() == column.character_set)
+        let ColumnKind::Values(column) = self.kinds.get(position)? else { return None };
+        let constant = match constant {
+            Value::Text(_) if matches!(column, SqlType::TimeTz | SqlType::TimestampTz) => {
+                convert::cast(&constant, column, &self.context.cast).ok()?
             }
-            ColumnKind::Values(
-                SqlType::Exact { width: ExactWidth::Int128, .. }
-                | SqlType::DecFloat16
-                | SqlType::DecFloat34
-                | SqlType::TimeTz
-                | SqlType::TimestampTz,
-            ) => !matches!(constant, Value::Null | Value::Blob(_)),
+            other => other,
+        };
+        let is_of_its_kind = match (column, &constant) {
+            // Between different character sets it may matter which side is the left one.
+            (SqlType::Text(column), Value::Text(text)) => text.character_set() == column.character_set,
+            (
+                SqlType::Exact { width: ExactWidth::Int128, .. } | SqlType::DecFloat16 | SqlType::DecFloat34,
+                constant,
+            ) => matches!(
+                constant,
+                Value::Integer { .. }
+                    | Value::Int128 { .. }
+                    | Value::Float(_)
+                    | Value::Double(_)
+                    | Value::DecFloat(_)
+            ),
+            (SqlType::TimeTz, Value::TimeTz(_)) | (SqlType::TimestampTz, Value::TimestampTz(_)) => true,
             _ => false,
         };
-        is_plain.then_some(Condition::Values(operator, position, constant, collation))
+        is_of_its_kind.then_some(Condition::Values(operator, position, constant, collation))
     }
 
     /// An operand of a comparison: a constant takes the kind of the other side where comparisons do that.

@@ -2,7 +2,7 @@
 //!
 //! The text of a query may call nothing and yet name a view that does, a column that is computed by a function, or a procedure as if it were a
 //! table. So the catalogue is asked: a query only reads if none of the names in its text, and in the sources of what they stand
-//! for, is a procedure or an external table, and all of these sources call nothing and give the same each time. A source that is not
+//! for, is a procedure, a function that somebody has made or an external table, and all of these sources call nothing and give the same each time. A source that is not
 //! there, or is longer than [`SOURCE_CHARACTERS_MAX`], counts as one that does more. So does every query if transactions have triggers.
 //!
 //! It is asked in a transaction of its own, since one of the program's may see the catalogue as it was, while the server prepares statements
@@ -44,7 +44,8 @@ const SOURCE_BYTES_MAX: u16 = 32_000;
 mod found {
     pub(super) const VIEW: i64 = 1;
     pub(super) const COMPUTED_COLUMN: i64 = 2;
-    pub(super) const PROCEDURE: i64 = 3;
+    /// A procedure, or a function that somebody has made, perhaps by the name of a built-in one.
+    pub(super) const ROUTINE: i64 = 3;
     pub(super) const EXTERNAL_TABLE: i64 = 4;
     pub(super) const TRANSACTION_TRIGGER: i64 = 5;
 }
@@ -211,14 +212,16 @@ pub(super) fn catalogue_query(names: &[String]) -> String {
            join rdb$relation_fields c on c.rdb$relation_name = r.rdb$relation_name \
            join rdb$fields f on f.rdb$field_name = c.rdb$field_source \
            where r.rdb$view_blr is null and f.rdb$computed_blr is not null and r.rdb$relation_name in ({list}) \
-         union all select {PROCEDURE}, null from rdb$procedures p where p.rdb$procedure_name in ({list}) \
+         union all select {ROUTINE}, null from rdb$procedures p where p.rdb$procedure_name in ({list}) \
+         union all select {ROUTINE}, null from rdb$functions f \
+           where coalesce(f.rdb$system_flag, 0) = 0 and f.rdb$function_name in ({list}) \
          union all select {EXTERNAL_TABLE}, null from rdb$relations r \
            where r.rdb$external_file is not null and r.rdb$relation_name in ({list}) \
          union all select {TRANSACTION_TRIGGER}, null from rdb$triggers t where t.rdb$trigger_type in (8194, 8195, 8196) \
            and coalesce(t.rdb$trigger_inactive, 0) = 0",
         VIEW = found::VIEW,
         COMPUTED_COLUMN = found::COMPUTED_COLUMN,
-        PROCEDURE = found::PROCEDURE,
+        ROUTINE = found::ROUTINE,
         EXTERNAL_TABLE = found::EXTERNAL_TABLE,
         TRANSACTION_TRIGGER = found::TRANSACTION_TRIGGER,
     )
