@@ -72,9 +72,6 @@ fn operations_that_are_not_built_leave_the_connection_usable() {
             parameters: Vec::new(),
             elements: SliceElements::empty(),
         }),
-        Request::PrepareTransaction(transaction),
-        Request::PrepareTransaction2 { transaction, message: b"note".to_vec() },
-        Request::Reconnect { database: Handle::NONE, transaction_id: vec![1, 0, 0, 0] },
         Request::UpdateAccountInfo { database: Handle::NONE, account: Vec::new() },
         Request::ReplicationData { database: Handle::NONE, data: Vec::new() },
     ];
