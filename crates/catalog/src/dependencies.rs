@@ -4,7 +4,7 @@
 //! the relation, a column's name beside it a use of the column. A variable that happens to be called like a column of
 //! a table used in the same body counts as a use of it: dropping is refused once too often rather than once too little.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farbird_sql::{ParseOptions, alternative_quoted, indexes_of_plans};
@@ -43,7 +43,7 @@ pub fn dependencies(catalog: &Catalog) -> BTreeSet<Dependency> {
         let own = trigger.relation.as_ref().and_then(|name| catalog.relation(name));
         let user =
             User { name: &trigger.name, kind: object_type::TRIGGER, owner: trigger.relation.as_deref() };
-        found.body(user, &trigger.source, own);
+        found.body(user, &trigger.source, own, None);
     }
     for procedure in catalog.procedures.values() {
         found.routine(procedure, object_type::PROCEDURE);
@@ -57,7 +57,7 @@ pub fn dependencies(catalog: &Catalog) -> BTreeSet<Dependency> {
     for domain in catalog.domains.values() {
         let user = User { name: &domain.name, kind: object_type::VALIDATION, owner: None };
         if let Some(source) = &domain.check_source {
-            found.body(user, source, None);
+            found.body(user, source, None, None);
         }
     }
     found.dependencies
@@ -79,7 +79,7 @@ impl Finder<'_> {
     fn relation(&mut self, relation: &Arc<Relation>) {
         if let RelationKind::View { source, .. } = &relation.kind {
             let user = User { name: &relation.name, kind: object_type::VIEW, owner: None };
-            self.body(user, source, None);
+            self.body(user, source, None, None);
             for column in &relation.columns {
                 if let Some((table, base)) = &column.view_origin {
                     let is_view = self.catalog.relation(table).is_some_and(|it| it.is_view());
@@ -92,17 +92,17 @@ impl Finder<'_> {
         for column in &relation.columns {
             if let Some(source) = &column.computed_source {
                 let user = User { name: &column.domain, kind: object_type::COMPUTED, owner };
-                self.body(user, source, Some(relation));
+                self.body(user, source, Some(relation), None);
             }
         }
         for index in &relation.indexes {
             if let Some(source) = &index.expression_source {
                 let user = User { name: &index.name, kind: object_type::INDEX_EXPRESSION, owner };
-                self.body(user, source, Some(relation));
+                self.body(user, source, Some(relation), None);
             }
             if let Some(source) = index.condition() {
                 let user = User { name: &index.name, kind: object_type::INDEX_CONDITION, owner };
-                self.body(user, source, Some(relation));
+                self.body(user, source, Some(relation), None);
             }
         }
         for constraint in &relation.constraints {
@@ -119,6 +119,7 @@ impl Finder<'_> {
                         User { name: trigger, kind: object_type::TRIGGER, owner },
                         source,
                         Some(relation),
+                        None,
                     );
                 }
             }
@@ -140,7 +141,7 @@ impl Finder<'_> {
 
     fn routine(&mut self, routine: &Arc<Routine>, kind: i16) {
         let user = User { name: &routine.name, kind, owner: None };
-        self.body(user, &routine.source, None);
+        self.body(user, &routine.source, None, None);
         self.parameters(user, routine);
     }
 
@@ -149,7 +150,7 @@ impl Finder<'_> {
         let header = User { name: &package.name, kind: object_type::PACKAGE, owner: None };
         let body = User { kind: object_type::PACKAGE_BODY, ..header };
         for routine in package.routines() {
-            self.body(body, &routine.source, None);
+            self.body(body, &routine.source, None, Some(package));
             self.parameters(if routine.private { body } else { header }, routine);
             self.packaged(body, package, &identifiers(&routine.source));
         }
@@ -184,9 +185,10 @@ impl Finder<'_> {
         }
     }
 
-    /// The uses in a source; names of columns may also be those of `own`.
-    fn body(&mut self, user: User<'_>, source: &str, own: Option<&Arc<Relation>>) {
-        let names = identifiers(source);
+    /// The uses in a source; names of columns may also be those of `own`. The routines of the package that the source is
+    /// `within` hide those of their kind and name that are in none.
+    fn body(&mut self, user: User<'_>, source: &str, own: Option<&Arc<Relation>>, within: Option<&Package>) {
+        let Names { all: names, unqualified, qualified } = Names::of(source);
         // A column of a computed column or a CHECK may be called as some table is: without one of these there is no table.
         let names_relations = BRING_IN_RELATIONS.iter().any(|word| names.contains(*word));
         let relations = names
@@ -207,17 +209,21 @@ impl Finder<'_> {
             }
         }
         let catalog = self.catalog;
-        for name in &names {
+        for name in &unqualified {
+            let hides_procedure = within.is_some_and(|package| package.procedure(name).is_some());
+            let hides_function = within.is_some_and(|package| package.function(name).is_some());
             let kinds = [
-                (catalog.procedures.contains_key(name), object_type::PROCEDURE),
-                (catalog.functions.contains_key(name), object_type::FUNCTION),
+                (catalog.procedures.contains_key(name) && !hides_procedure, object_type::PROCEDURE),
+                (catalog.functions.contains_key(name) && !hides_function, object_type::FUNCTION),
                 (catalog.exceptions.contains_key(name), object_type::EXCEPTION),
                 (catalog.sequences.contains_key(name), object_type::SEQUENCE),
             ];
             uses.extend(kinds.into_iter().filter(|(is, _)| *is).map(|(_, kind)| (name.clone(), kind, None)));
         }
-        for package in names.iter().filter_map(|name| catalog.packages.get(name)) {
-            self.packaged(user, package, &names);
+        for (qualifier, members) in &qualified {
+            if let Some(package) = catalog.packages.get(qualifier) {
+                self.packaged(user, package, members);
+            }
         }
         // Only a PLAN clause names indexes.
         if names.contains("PLAN") {
@@ -251,33 +257,81 @@ const BRING_IN_RELATIONS: [&str; 5] = ["FROM", "JOIN", "INTO", "UPDATE", "COLUMN
 
 /// The names in a text, as the catalog knows them; strings and comments are skipped.
 pub fn identifiers(text: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = if let Some(comment) = rest.strip_prefix("--") {
-            2 + comment.find('\n').unwrap_or(comment.len())
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            2 + comment.find("*/").map_or(comment.len(), |end| end + 2)
-        } else if first == '\'' {
-            quoted_length(rest, '\'')
-        } else if let Some((_, length)) = alternative_quoted(rest) {
-            length
-        } else if first == '"' {
-            let length = quoted_length(rest, '"');
-            let inner = rest.get(1..length.saturating_sub(1)).unwrap_or("");
-            names.insert(inner.replace("\"\"", "\""));
-            length
-        } else if first.is_alphabetic() || first == '_' {
-            let length =
-                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
-            names.insert(rest.get(..length).unwrap_or("").to_ascii_uppercase());
-            length
-        } else {
-            first.len_utf8()
-        };
-        rest = rest.get(length..).unwrap_or("");
+    Names::of(text).all
+}
+
+/// The names in a text by how they stand there.
+#[derive(Default)]
+struct Names {
+    all: BTreeSet<String>,
+    /// Those that stand somewhere without a name and a dot before them.
+    unqualified: BTreeSet<String>,
+    /// Those behind a name and a dot, by that name: `NAME . MEMBER`.
+    qualified: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Names {
+    fn of(text: &str) -> Names {
+        let mut names = Names::default();
+        // The two tokens before.
+        let mut earlier = Token::Other;
+        let mut last = Token::Other;
+        let mut rest = text;
+        while let Some((token, length)) = first_token(rest) {
+            rest = rest.get(length..).unwrap_or("");
+            let Some(token) = token else { continue };
+            if let Token::Name(name) = &token {
+                match (earlier, &last) {
+                    (Token::Name(qualifier), Token::Dot) => {
+                        names.qualified.entry(qualifier).or_default().insert(name.clone());
+                    }
+                    _ => {
+                        names.unqualified.insert(name.clone());
+                    }
+                }
+                names.all.insert(name.clone());
+            }
+            earlier = last;
+            last = token;
+        }
+        names
     }
-    names
+}
+
+/// A token as far as names need it.
+enum Token {
+    /// As the catalog knows it.
+    Name(String),
+    Dot,
+    Other,
+}
+
+/// The token at the beginning of a text, none for a blank or a comment, and its length in bytes.
+fn first_token(text: &str) -> Option<(Option<Token>, usize)> {
+    let first = text.chars().next()?;
+    Some(if let Some(comment) = text.strip_prefix("--") {
+        (None, 2 + comment.find('\n').unwrap_or(comment.len()))
+    } else if let Some(comment) = text.strip_prefix("/*") {
+        (None, 2 + comment.find("*/").map_or(comment.len(), |end| end + 2))
+    } else if first.is_whitespace() {
+        (None, first.len_utf8())
+    } else if first == '\'' {
+        (Some(Token::Other), quoted_length(text, '\''))
+    } else if let Some((_, length)) = alternative_quoted(text) {
+        (Some(Token::Other), length)
+    } else if first == '"' {
+        let length = quoted_length(text, '"');
+        let inner = text.get(1..length.saturating_sub(1)).unwrap_or("");
+        (Some(Token::Name(inner.replace("\"\"", "\""))), length)
+    } else if first.is_alphabetic() || first == '_' {
+        let length =
+            text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(text.len());
+        (Some(Token::Name(text.get(..length).unwrap_or("").to_ascii_uppercase())), length)
+    } else if first == '.' {
+        (Some(Token::Dot), 1)
+    } else {
+        (Some(Token::Other), first.len_utf8())
+    })
 }
 
 /// The length in bytes of what stands in quotes at the beginning of a text, quotes included; doubled ones belong to it.
@@ -305,6 +359,14 @@ mod tests {
         let names = identifiers(text);
         let expected = ["A", "AND", "E$1", "F", "FROM", "My col", "SELECT", "T1", "WHERE", "\u{e9}"];
         assert_eq!(names.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_qualified_name_is_one_behind_a_name_and_a_dot() {
+        let names = Names::of("p . a(p/* c */.b, c, 1.d) 'p'.e \"p\".f");
+        assert_eq!(names.unqualified.into_iter().collect::<Vec<_>>(), ["C", "D", "E", "P", "p"]);
+        let qualified: Vec<_> = names.qualified.iter().flat_map(|(_, members)| members).collect();
+        assert_eq!(qualified, ["A", "B", "f"]);
     }
 
     #[test]
