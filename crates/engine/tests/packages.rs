@@ -5,17 +5,19 @@ mod psql_support;
 
 use psql_support::Session;
 
+const BODY: &str = "create package body p as begin
+  procedure add_row (n integer) as begin insert into t values (:n); end
+  function how_many returns integer as begin return (select count(*) from t); end
+  function twice (n integer) returns integer as begin return 2 * n; end
+end";
+
 fn session() -> Session {
     Session::with(&[
         "create table t (a integer)",
         "create package p as begin
           procedure add_row (n integer); function how_many returns integer; function twice (n integer) returns integer;
         end",
-        "create package body p as begin
-          procedure add_row (n integer) as begin insert into t values (:n); end
-          function how_many returns integer as begin return (select count(*) from t); end
-          function twice (n integer) returns integer as begin return 2 * n; end
-        end",
+        BODY,
     ])
 }
 
@@ -50,7 +52,13 @@ fn a_package_is_granted_as_a_whole() {
     assert_eq!(outcome(&mut ann, "execute procedure p.add_row(1)"), "");
     let refused = outcome(&mut ann, "select p.how_many() from rdb$database");
     assert!(refused.contains("SELECT") && refused.contains("TABLE T"), "{refused}");
-    execute(&mut owner, "alter package p sql security definer");
+    execute(
+        &mut owner,
+        "alter package p sql security definer as begin
+          procedure add_row (n integer); function how_many returns integer; function twice (n integer) returns integer;
+        end",
+    );
+    execute(&mut owner, BODY);
     assert_eq!(outcome(&mut ann, "select p.how_many() from rdb$database"), "1");
     execute(&mut owner, "revoke execute on package p from ann");
     assert!(outcome(&mut ann, call).contains("PACKAGE P"));
@@ -116,4 +124,63 @@ fn endless_recursion_ends() {
     );
     let refused = outcome(&mut owner, "select r.f(1) from rdb$database");
     assert!(refused.contains("R.F"), "{refused}");
+}
+
+/// Names alone do not make a use: those of a package's own routines are its own inside it, others' stand behind its name.
+#[test]
+fn what_only_shares_its_name_is_dropped() {
+    let mut owner = session();
+    for sql in [
+        "create procedure q as begin end",
+        "create function g returns integer as begin return 1; end",
+        "create package r as begin procedure q; function f returns integer; end",
+        "create package body r as begin
+           function g returns integer as begin return 2; end
+           procedure q as begin end
+           function f returns integer as begin execute procedure q; return g(); end
+         end",
+        "create procedure outside as declare f integer; begin f = 1; execute procedure r.q; end",
+        "create procedure inside as declare n integer; begin n = g(); end",
+    ] {
+        execute(&mut owner, sql);
+    }
+    assert_eq!(outcome(&mut owner, "drop procedure q"), "");
+    let refused = outcome(&mut owner, "drop function g");
+    assert!(refused.contains("there are 1 dependencies"), "{refused}");
+    execute(&mut owner, "drop procedure inside");
+    assert_eq!(outcome(&mut owner, "drop function g"), "");
+    assert_eq!(outcome(&mut owner, "select r.f() from rdb$database"), "2");
+    assert_eq!(outcome(&mut owner, "alter package r as begin procedure q; end"), "");
+    let refused = outcome(&mut owner, "drop package r");
+    assert!(refused.contains("R.Q"), "{refused}");
+}
+
+#[test]
+fn a_query_over_a_procedure_that_never_suspends_is_refused_once_its_body_is_known() {
+    let mut owner = session();
+    let (a, b) = ("procedure a returns (n integer)", "procedure b returns (n integer)");
+    let query = "as begin for select n from b into n do suspend; end";
+    for name in ["behind", "before", "hidden", "suspends"] {
+        let header = match name {
+            "hidden" | "suspends" => format!("create package {name} as begin {a}; end"),
+            _ => format!("create package {name} as begin {a}; {b}; end"),
+        };
+        execute(&mut owner, &header);
+    }
+    let refused = |said: String| said.contains("has no SUSPEND");
+    let sets = "as begin n = 3; end";
+    // Its body comes later: there is nothing to refuse yet, and no rows then.
+    let body = format!("create package body behind as begin {a} {query} {b} {sets} end");
+    assert_eq!(outcome(&mut owner, &body), "");
+    assert_eq!(outcome(&mut owner, "select * from behind.a"), "");
+    assert!(refused(outcome(&mut owner, "select * from behind.b")));
+    let body = format!("create package body before as begin {b} {sets} {a} {query} end");
+    assert!(refused(outcome(&mut owner, &body)));
+    let body = format!("create package body hidden as begin {b}; {a} {query} {b} {sets} end");
+    assert!(refused(outcome(&mut owner, &body)));
+    let body = format!(
+        "create package body suspends as begin {b}; {a} {query} {b} as begin n = 3; suspend; end end"
+    );
+    assert_eq!(outcome(&mut owner, &body), "");
+    assert_eq!(outcome(&mut owner, "select * from suspends.a"), "3");
 }

@@ -62,6 +62,10 @@ fn a_clause_of_several_words_fails_at_the_word_that_differs() {
     assert_token_unknown("set bind of timestamp with zone to legacy", 1, 28, "zone");
     assert_token_unknown("alter sequence s by increment 2", 1, 18, "by");
     assert_unexpected_end("create package pkg sql", 1, 20);
+    assert_token_unknown("alter package body pkg as begin end", 1, 20, "pkg");
+    assert_token_unknown("create or alter package body pkg as begin end", 1, 30, "pkg");
+    assert_token_unknown("alter package pkg drop sql security", 1, 19, "drop");
+    assert_unexpected_end("alter package pkg sql security definer", 1, 32);
 }
 
 #[test]

@@ -650,7 +650,6 @@ fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
             ),
             &it.name,
         ),
-        DdlStatement::AlterPackageOptions { name, .. } => named(isc::DSQL_ALTER_PACK_FAILED, name),
         DdlStatement::DefinePackageBody(it) => named(
             match it.mode {
                 DefineMode::Recreate => isc::DSQL_RECREATE_PACK_BODY_FAILED,

@@ -126,9 +126,6 @@ fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
         DdlStatement::DropDatabase => Err(error::unsupported("DROP DATABASE as a statement")),
         DdlStatement::DefinePackage(it) => package::define_header(editor, it),
         DdlStatement::DefinePackageBody(it) => package::define_body(editor, it),
-        DdlStatement::AlterPackageOptions { name, sql_security } => {
-            package::alter_options(editor, name.as_str(), *sql_security)
-        }
         DdlStatement::DeclareExternalFunction(_) | DdlStatement::AlterExternalFunction { .. } => {
             Err(error::unsupported("an external function"))
         }

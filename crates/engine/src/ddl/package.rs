@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use farbird_sql::ast::{
     DdlStatement, DefineMode, DefinePackage, DefinePackageBody, FunctionSignature, PackageBodyItem,
-    PackageItem, ProcedureSignature, RoutineDefinition, SqlSecurityChange,
+    PackageItem, ProcedureSignature, RoutineDefinition,
 };
 use farbird_types::{Error, Result, isc};
 
@@ -17,7 +17,7 @@ use crate::catalog::{
     Catalog, CatalogObject, ObjectKind, Package, Routine, RoutineParameter, SourceStart, dependencies,
 };
 use crate::ddl::editor::Editor;
-use crate::ddl::signature::{body_of, declare_function, declare_procedure, definer, definer_after, start_of};
+use crate::ddl::signature::{body_of, declare_function, declare_procedure, definer, start_of};
 use crate::ddl::{error, rights};
 use crate::psql;
 
@@ -68,23 +68,7 @@ pub(super) fn define_header(editor: &mut Editor<'_, '_>, ast: &DefinePackage) ->
     editor.put(CatalogObject::Package(Arc::new(package)))
 }
 
-/// ALTER PACKAGE name SQL SECURITY.
-pub(super) fn alter_options(
-    editor: &mut Editor<'_, '_>,
-    name: &str,
-    change: SqlSecurityChange,
-) -> Result<()> {
-    let mut package = found(editor, name)?;
-    rights::check_ddl(editor.context, ObjectKind::Package, DdlAction::Alter, name)?;
-    package.sql_security_definer = definer_after(change);
-    let security = package.sql_security_definer;
-    for routine in package.procedures.iter_mut().chain(&mut package.functions) {
-        Arc::make_mut(routine).sql_security_definer = security;
-    }
-    editor.put(CatalogObject::Package(Arc::new(package)))
-}
-
-/// CREATE | ALTER | CREATE OR ALTER | RECREATE PACKAGE BODY.
+/// CREATE | RECREATE PACKAGE BODY.
 pub(super) fn define_body(editor: &mut Editor<'_, '_>, ast: &DefinePackageBody) -> Result<()> {
     let name = ast.name.as_str();
     let package = found(editor, name)?;
@@ -124,7 +108,24 @@ pub(super) fn define_body(editor: &mut Editor<'_, '_>, ast: &DefinePackageBody) 
     }
     package.body_source = Some(ast.source.text.clone());
     package.body_is_valid = Some(true);
+    check_uses_of_declared(editor, ast, &package)?;
     editor.put(CatalogObject::Package(Arc::new(package)))
+}
+
+/// Compiles again what was compiled before the private routines that the body declares had their bodies: only now is known
+/// which of these suspend.
+fn check_uses_of_declared(editor: &Editor<'_, '_>, ast: &DefinePackageBody, package: &Package) -> Result<()> {
+    let declares_procedure =
+        |item: &PackageBodyItem| matches!(item, PackageBodyItem::Procedure { definition: None, .. });
+    if !ast.items.iter().any(declares_procedure) {
+        return Ok(());
+    }
+    for (kind, routines) in [(Kind::Procedure, &package.procedures), (Kind::Function, &package.functions)] {
+        for routine in routines {
+            check_compiles(&editor.catalog(), package, kind, routine)?;
+        }
+    }
+    Ok(())
 }
 
 /// DROP PACKAGE.

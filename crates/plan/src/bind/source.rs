@@ -297,9 +297,8 @@ impl Binder<'_> {
         alias: &str,
         nullable: bool,
     ) -> Result<FromTree> {
-        // What a package has only declared yet may turn out to suspend.
-        if !procedure.selectable && !procedure.source.is_empty() {
-            return Err(invalid_blr().and(isc::ILLEGAL_PRC_TYPE).with(procedure.name.clone()));
+        if !procedure.selectable && !self.was_accepted_unknown(procedure) {
+            return Err(invalid_blr().and(isc::ILLEGAL_PRC_TYPE).with(procedure.full_name()));
         }
         self.call_access(ObjectKind::Procedure, procedure);
         let arguments = self.bind_routine_arguments(procedure, arguments, true)?;
@@ -325,6 +324,17 @@ impl Binder<'_> {
         };
         self.namespace().tables.push(named);
         Ok(FromTree::Source(source))
+    }
+
+    /// Whether a procedure is one whose body was, or may have been, unknown when the query over it was accepted: one that a
+    /// package has only declared yet, which may turn out to suspend, or a public one of the package whose body this is. As
+    /// in the attachment that creates such a body in Firebird, one that never suspends gives no rows there.
+    fn was_accepted_unknown(&self, procedure: &Routine) -> bool {
+        let catalog = &self.environment.catalog;
+        let is_own = procedure.package.as_deref() == self.package();
+        let package = self.package().and_then(|own| catalog.packages.get(own)).filter(|_| is_own);
+        let own_body_was_accepted = package.is_some_and(|package| package.body_is_valid == Some(true));
+        procedure.source.is_empty() || (own_body_was_accepted && !procedure.private)
     }
 
     /// Binds something in a block and a namespace of its own. A `barrier` hides all names outside.

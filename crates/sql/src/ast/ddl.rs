@@ -55,13 +55,6 @@ pub enum DdlStatement {
     DefineTrigger(DefineTrigger),
     /// CREATE | ALTER | CREATE OR ALTER | RECREATE PACKAGE.
     DefinePackage(DefinePackage),
-    /// ALTER PACKAGE name SQL SECURITY ...
-    AlterPackageOptions {
-        /// The package.
-        name: Name,
-        /// SQL SECURITY.
-        sql_security: SqlSecurityChange,
-    },
     /// CREATE | ALTER | CREATE OR ALTER | RECREATE PACKAGE BODY.
     DefinePackageBody(DefinePackageBody),
     /// DECLARE EXTERNAL FUNCTION.

@@ -42,9 +42,6 @@ impl Printer {
             DdlStatement::AlterRoutineOptions(options) => self.alter_routine_options(options),
             DdlStatement::DefineTrigger(define) => self.define_trigger(define),
             DdlStatement::DefinePackage(define) => self.define_package(define),
-            DdlStatement::AlterPackageOptions { name, sql_security } => {
-                self.word("ALTER PACKAGE").name(name).sql_security_change(Some(*sql_security));
-            }
             DdlStatement::DefinePackageBody(define) => self.define_package_body(define),
             DdlStatement::DefineRole(role) => self.define_role(role),
             DdlStatement::DefineUser(user) => self.define_user(user),

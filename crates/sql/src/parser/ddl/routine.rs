@@ -3,8 +3,8 @@
 use crate::ast::{
     AlterRoutineOptions, DdlStatement, DeclareExternalFunction, DefineFunction, DefineMode, DefinePackage,
     DefinePackageBody, DefineProcedure, ExternalArgument, ExternalBody, ExternalMechanism, ExternalResult,
-    FunctionResult, FunctionSignature, Name, PackageBodyItem, PackageItem, ParameterDeclaration, Position,
-    ProcedureSignature, RoutineDefinition, SqlSecurityChange,
+    FunctionResult, FunctionSignature, PackageBodyItem, PackageItem, ParameterDeclaration, Position,
+    ProcedureSignature, RoutineDefinition,
 };
 use crate::parser::cursor::Parser;
 use farbird_types::Result;
@@ -150,17 +150,14 @@ impl Parser<'_> {
             self.at_keyword("BODY") && !self.keyword_ahead(1, "AS") && !self.keyword_ahead(1, "SQL");
         if is_body {
             self.take();
+            // A body is created or recreated, never altered: of those BODY is the package's name.
+            if matches!(mode, DefineMode::Alter | DefineMode::CreateOrAlter) {
+                return Err(self.unexpected());
+            }
             return self.define_package_body(mode);
         }
         let name = self.name()?;
-        if mode == DefineMode::Alter && self.at_keyword("DROP") {
-            return self.package_options(name);
-        }
         let sql_security = self.sql_security()?;
-        if let (DefineMode::Alter, Some(security), false) = (mode, sql_security, self.at_keyword("AS")) {
-            let sql_security = SqlSecurityChange::Set(security);
-            return Ok(DdlStatement::AlterPackageOptions { name, sql_security });
-        }
         self.expect_keyword("AS")?;
         let start = self.source_start();
         self.expect_keyword("BEGIN")?;
@@ -171,12 +168,6 @@ impl Parser<'_> {
         self.take();
         let source = self.source_since(start);
         Ok(DdlStatement::DefinePackage(DefinePackage { mode, name, sql_security, items, source }))
-    }
-
-    /// `DROP SQL SECURITY`.
-    fn package_options(&mut self, name: Name) -> Result<DdlStatement> {
-        self.expect_keywords(&["DROP", "SQL", "SECURITY"])?;
-        Ok(DdlStatement::AlterPackageOptions { name, sql_security: SqlSecurityChange::Drop })
     }
 
     fn package_item(&mut self) -> Result<PackageItem> {
