@@ -36,6 +36,9 @@ select distinct did, count(*) over (partition by did) from e order by 2 desc, 1;
 select did, count(*), sum(count(*)) over (order by did) from e group by did;
 select sum(id) over (order by id rows between 1 preceding and 1 following) from e;
 select first_value(name) over (w), last_value(name) over (w) from e window w as (partition by did order by id);
+select sum(id) over (w order by id desc) from e window w as (partition by did order by id);
+select sum(id) over (w) from e window w as (order by id rows unbounded preceding);
+select sum(id) over w from e where id < 3 window w as (order by id rows unbounded preceding);
 select ntile(2) over (order by id), percent_rank() over (order by id), cume_dist() over (order by id), nth_value(name, 2) over (order by id) from e;
 -- Values of a subquery are compared by the stronger collation, whatever their character set.
 create table sets (u varchar(10) character set utf8 collate unicode_ci, s varchar(10) character set none, w varchar(10) character set win1252);

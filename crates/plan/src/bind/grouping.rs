@@ -304,6 +304,8 @@ impl Binder<'_> {
             ast::Over::Specification(specification) => specification.clone(),
         };
         let mut refined = specification;
+        // A window with a frame is used by its name alone, never refined.
+        let mut only_named = matches!(over, ast::Over::Name(_));
         // Named windows may refine each other; each name can be followed once.
         for _ in 0..=self.block().named_windows.len() {
             let Some(base) = refined.base.take() else { return Ok(refined) };
@@ -319,10 +321,18 @@ impl Binder<'_> {
             refined.partition_by = outer.partition_by;
             if refined.order_by.is_empty() {
                 refined.order_by = outer.order_by;
+            } else if !outer.order_by.is_empty() {
+                return Err(dsql(sqlcode::UNKNOWN_TABLE)
+                    .and(isc::DSQL_WINDOW_CANT_OVERR_ORDER)
+                    .with(base.as_str()));
             }
-            if refined.frame.is_none() {
-                refined.frame = outer.frame;
+            if outer.frame.is_some() && !only_named {
+                return Err(dsql(sqlcode::UNKNOWN_TABLE)
+                    .and(isc::DSQL_WINDOW_CANT_OVERR_FRAME)
+                    .with(base.as_str()));
             }
+            refined.frame = refined.frame.or(outer.frame);
+            only_named = false;
         }
         Err(window_not_found(""))
     }
