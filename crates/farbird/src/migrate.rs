@@ -94,6 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Err(error) => differences.push(("comparison".to_owned(), format!("it failed: {error:#}"))),
     }
     let outcome = Outcome {
+        left_out: None,
         summary: Some(BackupSummary {
             relations: summary.tables,
             rows: summary.rows,

@@ -151,6 +151,7 @@ fn gbak(
         restored.map_err(|error| explain_existing(interrupt.explain(error, "no database was made")))?;
     let seconds = started.elapsed().as_secs_f64();
     let outcome = Outcome {
+        left_out: None,
         summary: Some(BackupSummary {
             relations: summary.tables,
             rows: summary.rows,
@@ -196,7 +197,7 @@ fn verify_gbak_files(
         ..BackupSummary::default()
     };
     let (bytes, seconds) = (read.load(Ordering::Relaxed), started.elapsed().as_secs_f64());
-    let outcome = Outcome { summary: Some(summary), bytes, seconds };
+    let outcome = Outcome { summary: Some(summary), bytes, seconds, left_out: None };
     outcome.tell(&format!("{name} can be read to its end"), arguments.format, false)?;
     Ok(ExitCode::SUCCESS)
 }

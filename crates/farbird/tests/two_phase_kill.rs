@@ -115,6 +115,14 @@ fn what_was_prepared_survives_kills_and_is_decided_whole() {
         let met = client.query_all(&other, "select count(*) from t").expect_err("in limbo");
         assert_eq!(met.gds_code(), isc::REC_IN_LIMBO);
         client.rollback(other).expect("rollback");
+        let mut backup = Command::new(FARBIRD);
+        let backup = backup
+            .args(["backup", &server.location, "-"])
+            .env("ISC_PASSWORD", PASSWORD)
+            .output()
+            .expect("runs");
+        let says = String::from_utf8_lossy(&backup.stderr);
+        assert!(says.contains(&format!("leaves out 1 prepared transaction ({id})")), "{says}");
         let taken = client.take_over(id).expect("taken over");
         match commits {
             true => client.commit(taken).expect("commit"),

@@ -49,6 +49,8 @@ pub struct ClientDescription {
     pub wire_crypt: String,
     /// Whether the wire is compressed.
     pub wire_compressed: bool,
+    /// Whether it maintains the database, as gfix does (`isc_dpb_gfix_attach`).
+    pub is_maintenance: bool,
     /// How many threads one of its statements may use (`isc_dpb_parallel_workers`); `None`: as many as the server allows.
     pub parallel_workers: Option<usize>,
     /// Whose it is, as sessions learn that its EXECUTE STATEMENT makes.

@@ -90,6 +90,20 @@ pub enum StoreError {
     /// What the transaction has changed cannot be part of a two-phase commit: see the text.
     #[error("a transaction that has changed {0} cannot be prepared")]
     CannotPrepare(&'static str),
+    /// The description of a prepared transaction is too long.
+    #[error("a prepared transaction's description has {bytes} bytes, and at most {most} are kept")]
+    DescriptionTooLong {
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        most: usize,
+    },
+    /// The database has as many prepared transactions as it can have.
+    #[error("{most} transactions are prepared already: commit them or roll them back first")]
+    TooManyPrepared {
+        /// How many there may be.
+        most: usize,
+    },
     /// A write in a READ ONLY transaction.
     #[error("the transaction is read only")]
     ReadOnly,
@@ -230,6 +244,9 @@ impl From<StoreError> for farbird_types::Error {
             StoreError::NotPrepared { .. } => Error::new(isc::NO_RECON),
             error @ StoreError::CannotPrepare(_) => {
                 Error::new(isc::WISH_LIST).and(isc::RANDOM).with(error.to_string())
+            }
+            error @ (StoreError::DescriptionTooLong { .. } | StoreError::TooManyPrepared { .. }) => {
+                Error::new(isc::IMP_EXC).and(isc::RANDOM).with(error.to_string())
             }
             StoreError::LockConflict { .. } => Error::new(isc::LOCK_CONFLICT),
             StoreError::LockTimeout { .. } => Error::new(isc::LOCK_TIMEOUT),

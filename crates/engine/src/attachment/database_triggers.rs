@@ -20,6 +20,7 @@ use farbird_types::{Error, Result, isc};
 use crate::above::ABOVE;
 use crate::api::TransactionParameters;
 use crate::attachment::Attachment;
+use crate::catalog::SystemPrivilege;
 use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::expression::{ExecutionContext, Restart};
@@ -30,10 +31,10 @@ impl Attachment {
     /// The last step of attaching: fires ON CONNECT. Without it the attachment ends as quietly as it came.
     ///
     /// # Errors
-    /// Those of the triggers; `isc_miss_prvlg` for those who ask for none to fire and may not.
+    /// Those of the triggers; `isc_adm_task_denied` for those who ask for none to fire, or maintain the database, and may not.
     pub(crate) fn begin_session(&mut self) -> Result<()> {
         self.bring_collation_data_up_to_date()?;
-        self.check_triggers_option()?;
+        self.check_options()?;
         self.fire_in_own_transaction(DatabaseEvent::Connect)?;
         self.connected = true;
         Ok(())
@@ -45,7 +46,7 @@ impl Attachment {
     /// As [`Attachment::begin_session`].
     pub(crate) fn begin_session_ahead(&mut self) -> Result<bool> {
         self.bring_collation_data_up_to_date()?;
-        self.check_triggers_option()?;
+        self.check_options()?;
         let catalog = self.database().catalog();
         let is_noticed = [DatabaseEvent::Connect, DatabaseEvent::Disconnect]
             .into_iter()
@@ -59,13 +60,18 @@ impl Attachment {
         self.connected = true;
     }
 
-    fn check_triggers_option(&self) -> Result<()> {
-        let is_allowed = !self.session.options.no_database_triggers
-            || Actor::of(&self.session).is_administrator(&self.database().catalog());
-        if is_allowed {
+    /// Refuses what the user may not ask of an attachment. Firebird 5.0.4 was asked with gfix.
+    fn check_options(&self) -> Result<()> {
+        let options = &self.session.options;
+        let (catalog, actor) = (self.database().catalog(), Actor::of(&self.session));
+        let refused = if options.no_database_triggers && !actor.is_administrator(&catalog) {
+            "IGNORE_DB_TRIGGERS"
+        } else if options.client.is_maintenance && !actor.has(&catalog, SystemPrivilege::UseGfixUtility) {
+            "USE_GFIX_UTILITY"
+        } else {
             return Ok(());
-        }
-        Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with("IGNORE_DB_TRIGGERS"))
+        };
+        Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with(refused))
     }
 
     /// Fires ON DISCONNECT, if ON CONNECT has been.

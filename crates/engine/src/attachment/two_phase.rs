@@ -10,7 +10,7 @@ use farbird_sql::ast::DatabaseEvent;
 use farbird_store::{CommitName, StoreError, StoreStatistics, TransactionId};
 use farbird_types::{Error, Result, isc};
 
-use super::transactions::{TransactionFacts, TransactionSlot, bad_handle};
+use super::transactions::{TransactionFacts, bad_handle};
 use crate::api::{TransactionHandle, TransactionParameters};
 use crate::attachment::{Attachment, HANDLES_MAX};
 use crate::psql::has_external;
@@ -52,22 +52,22 @@ impl Attachment {
     /// All of its work is on the disk when this returns.
     ///
     /// # Errors
-    /// `isc_wish_list` if it has changed definitions, users, other databases, or rows that its session keeps in temporary tables; from the
-    /// triggers. The transaction goes on then; if a write has failed it can only be rolled back
+    /// `isc_wish_list` if it has changed definitions, users, other databases, or rows that its session keeps in temporary tables;
+    /// `isc_imp_exc` for a description that is too long and for too many prepared transactions; from the triggers.
+    /// The transaction goes on then as it was, with its cursors and savepoints; if a write has failed it can only be rolled back
     /// ([`Attachment::is_transaction_lost`]).
     pub fn prepare_transaction(&mut self, handle: TransactionHandle, description: &[u8]) -> Result<()> {
         self.check_open()?;
         if self.is_prepared(handle) {
             return Ok(());
         }
-        check_can_prepare(self.transaction(handle)?)?;
-        self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
-        // The triggers may have done any of it.
-        check_can_prepare(self.transaction(handle)?)?;
+        let transaction = self.transaction(handle)?;
+        self.check_can_prepare(transaction, description)?;
+        self.fire_before_prepare(transaction, description)?;
         self.close_cursors_of(handle);
         self.forget_blobs_of(handle);
         let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
-        let transaction = slot.transaction;
+        let transaction = &slot.transaction;
         let (posted, snapshot) = (transaction.store.posted_events(), transaction.store.snapshot());
         match transaction.store.prepare(description) {
             Ok(id) => {
@@ -83,10 +83,38 @@ impl Attachment {
                 Ok(())
             }
             Err(error) => {
-                self.transactions.insert(handle, TransactionSlot::new(transaction));
+                self.transactions.insert(handle, slot);
                 Err(self.database().status(error))
             }
         }
+    }
+
+    /// Fires ON TRANSACTION COMMIT; what the triggers do is undone if the transaction cannot be prepared any more because of it.
+    fn fire_before_prepare(&self, transaction: &Transaction, description: &[u8]) -> Result<()> {
+        let definitions = transaction.catalog.lock().mark();
+        let user_changes = transaction.user_changes.lock().len();
+        let before = transaction.store.savepoint();
+        let fired = self.fire(DatabaseEvent::TransactionCommit, transaction);
+        let checked = fired.and_then(|()| self.check_can_prepare(transaction, description));
+        if checked.is_ok() {
+            transaction.store.release(before);
+            return Ok(());
+        }
+        transaction.store.rollback_to(before).map_err(|error| self.database().status(error))?;
+        transaction.catalog.lock().restore(&definitions);
+        transaction.user_changes.lock().truncate(user_changes);
+        checked
+    }
+
+    /// Refuses what a prepared transaction does not keep.
+    fn check_can_prepare(&self, transaction: &Transaction, description: &[u8]) -> Result<()> {
+        if !transaction.user_changes.lock().is_empty() {
+            return Err(Error::from(StoreError::CannotPrepare("users")));
+        }
+        if has_external(transaction) {
+            return Err(Error::from(StoreError::CannotPrepare("other databases by EXECUTE STATEMENT")));
+        }
+        transaction.store.check_can_prepare(description).map_err(|error| self.database().status(error))
     }
 
     /// Takes a transaction over that is prepared, by whomever, to commit it or roll it back.
@@ -166,17 +194,6 @@ impl Attachment {
     }
 }
 
-/// Refuses what a prepared transaction does not keep.
-fn check_can_prepare(transaction: &Transaction) -> Result<()> {
-    if !transaction.user_changes.lock().is_empty() {
-        return Err(Error::from(StoreError::CannotPrepare("users")));
-    }
-    if has_external(transaction) {
-        return Err(Error::from(StoreError::CannotPrepare("other databases by EXECUTE STATEMENT")));
-    }
-    Ok(())
-}
-
 /// isc_no_recon, with what the transaction is instead of being in limbo.
 fn not_prepared(id: u64, statistics: &StoreStatistics) -> Error {
     let state = if statistics.active.iter().any(|active| active.id.0 == id) {
@@ -186,6 +203,11 @@ fn not_prepared(id: u64, statistics: &StoreStatistics) -> Error {
     } else {
         "committed or rolled back"
     };
-    let number = i32::try_from(id).unwrap_or(i32::MAX);
-    Error::new(isc::NO_RECON).and(isc::TRA_STATE).with(number).with(state)
+    // A status has whole numbers of 32 bits; Firebird sends larger ones as text.
+    let error = Error::new(isc::NO_RECON).and(isc::TRA_STATE);
+    let error = match i32::try_from(id) {
+        Ok(number) => error.with(number),
+        Err(_) => error.with(id.to_string()),
+    };
+    error.with(state)
 }

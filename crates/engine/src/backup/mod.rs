@@ -217,6 +217,15 @@ fn full(file: &str) -> Error {
     io_error("write", file, isc::IO_WRITE_ERR, &std::io::Error::other("no space left on the device"))
 }
 
+/// A backup of a file that nobody has open.
+#[derive(Debug)]
+pub struct FileBackup {
+    /// What is in it.
+    pub summary: BackupSummary,
+    /// The numbers of the transactions whose work is not: they are prepared, and neither committed nor rolled back.
+    pub left_out: Vec<u64>,
+}
+
 /// Makes a backup of a database file that nobody has open, as its owner would.
 ///
 /// # Errors
@@ -227,13 +236,14 @@ pub fn back_up_file(
     name: BackupName<'_>,
     cancel: &Arc<CancelFlag>,
     observer: &mut ProgressObserver<'_>,
-) -> Result<BackupSummary> {
+) -> Result<FileBackup> {
     let options = StoreOptions { background_sweep: false, ..StoreOptions::default() };
     let opened = open_file(database, &options, Arc::new(NoUsers), &Account::server(Limits::default()))?;
     let made = back_up_database(&opened, out, name, cancel, observer);
+    let left_out = opened.store.prepared().iter().map(|prepared| prepared.id.0).collect();
     // A disk that is full is a reason to back up: the backup is whole, and the file is no worse than it was.
     if let Err(error) = opened.store.close() {
         tracing::warn!(%error, database = %database.display(), "closing the file that was backed up failed");
     }
-    made
+    made.map(|summary| FileBackup { summary, left_out })
 }

@@ -85,6 +85,7 @@ pub(super) fn run(request: &Request<'_>) -> anyhow::Result<ExitCode> {
         }),
         bytes: written.bytes,
         seconds: started.elapsed().as_secs_f64(),
+        left_out: None,
     };
     let done = format!("backed up {} to {}", request.source, request.target.display());
     let listed: Vec<(&str, &str)> =

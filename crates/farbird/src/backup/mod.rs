@@ -14,12 +14,14 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use farbird_engine::backup::{
-    BackupProgress, BackupStage, BackupSummary, back_up_file, pending_backup, verify,
-};
+use farbird_client::ConnectOptions;
+use farbird_client::blocking::Connection;
+use farbird_engine::backup::{BackupProgress, BackupStage, back_up_file, pending_backup, verify};
+use farbird_types::Error;
 use indicatif::ProgressBar;
 
 pub(crate) use interrupt::Interrupt;
+use outcome::prepared_transactions;
 pub(crate) use outcome::{Format, Outcome};
 pub(crate) use remote::{ServerBackup, ServerRestore};
 use target::NOT_MADE;
@@ -98,6 +100,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         false => to_file(arguments, &source, &interrupt)?,
     };
     let outcome = Outcome { seconds: started.elapsed().as_secs_f64(), ..outcome };
+    if let Some(list @ [_, ..]) = outcome.left_out.as_deref() {
+        eprintln!(
+            "farbird: the backup leaves out {}: commit or roll back (gfix -commit, gfix -rollback), then back up again",
+            prepared_transactions(list)
+        );
+    }
     let says = format!("backed up {} to {}", arguments.source, arguments.target.display());
     outcome.tell(&says, report, to_stdout)?;
     Ok(ExitCode::SUCCESS)
@@ -122,7 +130,8 @@ fn to_file(
         let verified =
             verify(made, &name, interrupt.cancel(), &mut |progress| bar.set_position(progress.bytes));
         bar.finish_and_clear();
-        outcome = Outcome::of(verified.map_err(|error| interrupt.explain(error, NOT_MADE))?);
+        let summary = verified.map_err(|error| interrupt.explain(error, NOT_MADE))?;
+        outcome = Outcome { left_out: outcome.left_out, ..Outcome::of(summary) };
     }
     pending.publish()?;
     Ok(outcome)
@@ -137,10 +146,20 @@ fn write(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     match source {
-        DatabaseAddress::File(path) => from_file(path, out, name, interrupt).map(Outcome::of),
+        DatabaseAddress::File(path) => from_file(path, out, name, interrupt),
         DatabaseAddress::Server(location) => {
             let options = arguments.credentials.options()?;
-            ServerBackup::new(location, &options, interrupt).write(out, name).map(Outcome::of_size)
+            let bytes = ServerBackup::new(location, &options, interrupt).write(out, name)?;
+            let left_out = match prepared_of_server(&arguments.source, &options) {
+                Ok(list) => Some(list),
+                Err(error) => {
+                    eprintln!(
+                        "farbird: cannot tell which prepared transactions the backup leaves out: {error:#}"
+                    );
+                    None
+                }
+            };
+            Ok(Outcome { left_out, ..Outcome::of_size(bytes) })
         }
         DatabaseAddress::Farlink => anyhow::bail!("services do not pass a farlink: name the server itself"),
     }
@@ -151,11 +170,21 @@ fn from_file(
     out: &mut impl Write,
     name: &str,
     interrupt: &Interrupt,
-) -> anyhow::Result<BackupSummary> {
+) -> anyhow::Result<Outcome> {
     let bar = progress::bar("backup", 0);
     let made = back_up_file(path, out, name, interrupt.cancel(), &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
-    made.map_err(|error| interrupt.explain(error, NOT_MADE))
+    let made = made.map_err(|error| interrupt.explain(error, NOT_MADE))?;
+    Ok(Outcome { left_out: Some(made.left_out), ..Outcome::of(made.summary) })
+}
+
+/// The transactions that are prepared in a server's database. Asked for behind the backup: what has been decided by then was so
+/// before it began, or is a later commit.
+fn prepared_of_server(source: &str, options: &ConnectOptions) -> Result<Vec<u64>, Error> {
+    let connection = Connection::attach(source, options)?;
+    let list = connection.limbo()?;
+    connection.close()?;
+    Ok(list)
 }
 
 /// Brings a bar of rows up to date.

@@ -17,7 +17,7 @@ pub(crate) enum Format {
 }
 
 /// Figures of a backup or a restore that is done.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
     /// What is in it; of a backup that a server restored, only its size is known.
     pub(crate) summary: Option<BackupSummary>,
@@ -25,12 +25,14 @@ pub(crate) struct Outcome {
     pub(crate) bytes: u64,
     /// How long it took.
     pub(crate) seconds: f64,
+    /// The numbers of the transactions whose work a backup leaves out, as they are prepared; `None` of a restore.
+    pub(crate) left_out: Option<Vec<u64>>,
 }
 
 impl Outcome {
     /// The figures of a summary.
     pub(crate) fn of(summary: BackupSummary) -> Outcome {
-        Outcome { summary: Some(summary), bytes: summary.bytes, seconds: 0.0 }
+        Outcome { summary: Some(summary), bytes: summary.bytes, ..Outcome::default() }
     }
 
     /// The figures of a backup of which only the size is known.
@@ -94,7 +96,11 @@ impl Outcome {
                 format!("{}; ", parts.join(", "))
             }
         };
-        format!("{done}: {contents}{} of backup in {:.2} s", HumanBytes(self.bytes), self.seconds)
+        let left_out = match self.left_out.as_deref().unwrap_or_default() {
+            [] => String::new(),
+            list => format!("; without {}", prepared_transactions(list)),
+        };
+        format!("{done}: {contents}{} of backup in {:.2} s{left_out}", HumanBytes(self.bytes), self.seconds)
     }
 
     fn object(&self) -> serde_json::Value {
@@ -107,8 +113,17 @@ impl Outcome {
             object["blob_bytes"] = json!(summary.blob_bytes);
             object["indexes"] = json!(summary.indexes);
         }
+        if let Some(list) = &self.left_out {
+            object["prepared_transactions_left_out"] = json!(list);
+        }
         object
     }
+}
+
+/// How many prepared transactions there are, and which.
+pub(super) fn prepared_transactions(list: &[u64]) -> String {
+    let numbers: Vec<String> = list.iter().map(u64::to_string).collect();
+    format!("{} ({})", counted(list.len() as u64, "prepared transaction"), numbers.join(", "))
 }
 
 fn counted(number: u64, what: &str) -> String {

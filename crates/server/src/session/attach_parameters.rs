@@ -75,6 +75,8 @@ pub(super) struct DatabaseParameters {
     pub(super) external_depth: u32,
     /// Whether it is gbak that attaches.
     pub(super) is_gbak: bool,
+    /// Whether it is gfix that attaches.
+    pub(super) is_gfix: bool,
     /// Rules of SET BIND, separated by semicolons.
     pub(super) set_bind: String,
     pub(super) create: CreateDatabaseOptions,
@@ -98,6 +100,7 @@ impl DatabaseParameters {
             is_ahead: false,
             external_depth: 0,
             is_gbak: false,
+            is_gfix: false,
             set_bind: String::new(),
             create: CreateDatabaseOptions {
                 default_character_set: CharacterSet::NONE,
@@ -135,6 +138,7 @@ impl DatabaseParameters {
                     parameters.external_depth = parameters.external_depth.max(external_depth(&item)?);
                 }
                 dpb::GBAK_ATTACH => parameters.is_gbak = true,
+                dpb::GFIX_ATTACH => parameters.is_gfix = true,
                 dpb::SET_DB_CHARSET => {
                     let name = item.text();
                     parameters.create.default_character_set = character_set(&name)

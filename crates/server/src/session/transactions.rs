@@ -58,8 +58,9 @@ impl Session {
     pub(super) fn reconnect(&mut self, number: &[u8]) -> Result<Response> {
         self.objects.forget_latest();
         let (low, high) = number.split_at(number.len().min(size_of::<u64>()));
-        if high.iter().any(|byte| *byte != 0) {
-            return Err(Error::new(isc::NO_RECON));
+        if low.is_empty() || high.iter().any(|byte| *byte != 0) {
+            let why = "the number of a transaction has 1 to 8 bytes";
+            return Err(Error::new(isc::NO_RECON).and(isc::RANDOM).with(why));
         }
         let number = low.iter().rev().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
         let transaction = self.attachment()?.reconnect_transaction(number)?;

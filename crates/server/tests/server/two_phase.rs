@@ -1,12 +1,12 @@
 //! Two-phase commit over the wire: prepared transactions, those that are taken over, and what tools ask of them.
 
 use farbird_types::{Error, Value, isc};
-use farbird_wire::clumplet::spb;
+use farbird_wire::clumplet::{dpb, spb};
 use farbird_wire::info::{InfoReader, database};
 use farbird_wire::packet::Request;
 use farbird_wire::protocol::Handle;
 
-use crate::common::{Client, TestServer};
+use crate::common::{Client, Login, TestServer};
 use crate::services::{ask_repair, limbo_of_service};
 
 /// Prepares a transaction that has inserted a row.
@@ -119,9 +119,40 @@ fn what_cannot_be_part_of_two_phases_is_refused_and_goes_on() {
     for statement in ["CREATE TABLE U (ID INTEGER)", "INSERT INTO G VALUES (1)"] {
         let transaction = client.start();
         client.run_in(transaction, statement).unwrap();
+        client.run_in(transaction, "SAVEPOINT S").unwrap();
         assert_eq!(code(client.ask(Request::PrepareTransaction(transaction))), isc::WISH_LIST, "{statement}");
+        client.run_in(transaction, "ROLLBACK TO SAVEPOINT S").expect("nothing of it is lost");
         client.commit(transaction);
     }
     assert_eq!(client.value("SELECT COUNT(*) FROM G"), Value::integer(1));
     assert_eq!(client.value("SELECT COUNT(*) FROM U"), Value::integer(0));
+}
+
+#[test]
+fn descriptions_have_a_limit_and_numbers_are_told_as_they_are() {
+    let server = TestServer::start();
+    let mut client = server.create("t.fbd");
+    let transaction = client.start();
+    let too_long = Request::PrepareTransaction2 { transaction, message: vec![1; (32 << 10) + 1] };
+    assert_eq!(code(client.ask(too_long)), isc::IMP_EXC);
+    client.commit(transaction);
+    let error = reconnect(&mut client, 1 << 40).unwrap_err();
+    assert!(format!("{error:?}").contains("1099511627776"), "{error:?}");
+    let nothing = Request::Reconnect { database: Handle::NONE, transaction_id: Vec::new() };
+    let error = client.ask(nothing).unwrap_err();
+    assert!(error.has(isc::NO_RECON) && !error.has(isc::TRA_STATE), "{error:?}");
+}
+
+#[test]
+fn gfix_is_for_administrators_and_owners() {
+    let server = TestServer::start();
+    let mut owner = server.create("t.fbd");
+    owner.run("CREATE USER EVE PASSWORD 'eve'");
+    server.attach("t.fbd");
+    for (user, password, expected) in [("eve", "eve", isc::ADM_TASK_DENIED), ("SYSDBA", "masterkey", 0)] {
+        let login = Login { user: user.to_owned(), password: password.to_owned(), ..Login::default() };
+        let mut client = Client::log_in(server.address, &login).unwrap();
+        let attached = client.attach("t.fbd", &[(dpb::GFIX_ATTACH, &[1])]);
+        assert_eq!(attached.map_or_else(|error| error.gds_code(), |()| 0), expected, "{user}");
+    }
 }

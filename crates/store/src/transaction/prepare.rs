@@ -10,7 +10,7 @@ use crate::blob::PreparedBlobs;
 use crate::locks::Levels;
 use crate::relation_statistics::Changed;
 use crate::substrate::WriteBatch;
-use crate::transaction::prepared::{PreparedRecord, PreparedRelation};
+use crate::transaction::prepared::{DESCRIPTION_BYTES_MAX, PreparedRecord, PreparedRelation};
 use crate::{CommitNumber, RelationId, Result, StoreError, TransactionId};
 
 impl Transaction {
@@ -22,12 +22,11 @@ impl Transaction {
     /// Everything is on the disk when this returns.
     ///
     /// # Errors
-    /// [`StoreError::CannotPrepare`] if it has changed definitions, or rows that its session keeps in temporary tables: it
-    /// goes on. After errors of writing it is [lost](Transaction::is_lost).
+    /// Those of [`Transaction::check_can_prepare`]: it goes on. After errors of writing it is [lost](Transaction::is_lost).
     pub fn prepare(&self, description: &[u8]) -> Result<TransactionId> {
         let mut core = self.core()?;
-        self.note_instances_in_file(&core);
-        self.check_preparable(&core)?;
+        self.check_preparable(&core, description)?;
+        self.store.inner.reserve_prepared()?;
         core.writes.end_savepoint(0, &self.live);
         self.forget_temporary_rows(&mut core);
         let id = core.id;
@@ -39,13 +38,31 @@ impl Transaction {
                 Ok(id)
             }
             Err(error) => {
+                self.store.inner.release_prepared();
                 core.has_failed = true;
                 Err(error)
             }
         }
     }
 
-    fn check_preparable(&self, core: &Core) -> Result<()> {
+    /// Whether it could be prepared as it is now; nothing changes.
+    ///
+    /// # Errors
+    /// [`StoreError::CannotPrepare`] if it has changed definitions, or rows that its session keeps in temporary tables;
+    /// [`StoreError::DescriptionTooLong`]; [`StoreError::TooManyPrepared`].
+    pub fn check_can_prepare(&self, description: &[u8]) -> Result<()> {
+        self.check_preparable(&*self.core()?, description)?;
+        self.store.inner.check_room_for_prepared()
+    }
+
+    fn check_preparable(&self, core: &Core, description: &[u8]) -> Result<()> {
+        self.note_instances_in_file(core);
+        if description.len() > DESCRIPTION_BYTES_MAX {
+            return Err(StoreError::DescriptionTooLong {
+                bytes: description.len(),
+                most: DESCRIPTION_BYTES_MAX,
+            });
+        }
         if !core.ddl.is_empty() || core.writes.has_catalog_changes() {
             return Err(StoreError::CannotPrepare("definitions"));
         }

@@ -1,8 +1,9 @@
 //! Prepared transactions: the first phase of a two-phase commit is done, and somebody has yet to say how they end.
 //!
 //! # Promises
-//! - Once [`Transaction::prepare`](crate::Transaction::prepare) has returned, neither a crash nor a full disk can keep the transaction from
-//!   being committed or rolled back: all of its work and its record are durable.
+//! - Once [`Transaction::prepare`](crate::Transaction::prepare) has returned, no crash keeps the transaction from being committed or rolled
+//!   back: all of its work and its record are durable. A decision is a small record, for which the disk must have room: if it has none the
+//!   transaction is prepared as before.
 //! - Until then it keeps its locks on rows, keys and relations, over any number of restarts.
 //!
 //! Its work stands in the file under its own number, like that of a transaction which outgrew its memory
@@ -15,6 +16,7 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -31,6 +33,11 @@ use crate::store::Inner;
 use crate::substrate::{Durability, Space, SubstrateState, WriteBatch};
 use crate::transaction::first_free_row;
 use crate::{CommitName, CommitNumber, RelationId, Result, RowId, Store, StoreError, TransactionId};
+
+/// How long a description may be, in bytes: it is kept in memory until the transaction is decided.
+pub(crate) const DESCRIPTION_BYTES_MAX: usize = 32 << 10;
+/// How many transactions of a database may be prepared.
+pub(crate) const PREPARED_MAX: usize = 1_000;
 
 /// A transaction that waits for somebody to say how it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +56,8 @@ pub struct PreparedTransaction {
 #[derive(Debug, Default)]
 pub(crate) struct PreparedTransactions {
     state: Mutex<BTreeMap<TransactionId, Known>>,
+    /// How many there are, with those that are being prepared or decided.
+    count: AtomicUsize,
 }
 
 #[derive(Debug, Clone)]
@@ -132,7 +141,31 @@ impl Store {
 }
 
 impl Inner {
-    /// Notes a transaction whose record is on the disk.
+    /// # Errors
+    /// [`StoreError::TooManyPrepared`].
+    pub(crate) fn check_room_for_prepared(&self) -> Result<()> {
+        match self.prepared.count.load(Ordering::Relaxed) < PREPARED_MAX {
+            true => Ok(()),
+            false => Err(StoreError::TooManyPrepared { most: PREPARED_MAX }),
+        }
+    }
+
+    /// Counts one more, which is about to be prepared.
+    ///
+    /// # Errors
+    /// [`StoreError::TooManyPrepared`].
+    pub(crate) fn reserve_prepared(&self) -> Result<()> {
+        let more = |count: usize| (count < PREPARED_MAX).then_some(count + 1);
+        let counted = self.prepared.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        counted.map(|_| ()).map_err(|_| StoreError::TooManyPrepared { most: PREPARED_MAX })
+    }
+
+    /// Counts one less.
+    pub(crate) fn release_prepared(&self) {
+        self.prepared.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Notes a transaction whose record is on the disk, and which has been counted.
     pub(crate) fn note_prepared(&self, id: TransactionId, record: PreparedRecord) {
         let known = Known { record: Arc::new(record), is_in_limbo: false };
         self.prepared.state.lock().insert(id, known);
@@ -157,6 +190,7 @@ impl Inner {
             }
             let known = Known { record: Arc::new(record), is_in_limbo: true };
             self.prepared.state.lock().insert(id, known);
+            self.prepared.count.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -228,6 +262,7 @@ impl Inner {
             self.row_numbers.release(*relation, *first, *end..*end);
         }
         self.registry.end(id);
+        self.release_prepared();
     }
 }
 
