@@ -366,7 +366,7 @@ mod tests {
         let names = Names::of("p . a(p/* c */.b, c, 1.d) 'p'.e \"p\".f");
         assert_eq!(names.unqualified.into_iter().collect::<Vec<_>>(), ["C", "D", "E", "P", "p"]);
         let qualified: Vec<_> = names.qualified.iter().flat_map(|(_, members)| members).collect();
-        assert_eq!(qualified, ["A", "B", "f"]);
+        assert_eq!(qualified, ["A", "B", "F"]);
     }
 
     #[test]
