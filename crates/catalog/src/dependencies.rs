@@ -365,7 +365,7 @@ mod tests {
     fn a_qualified_name_is_one_behind_a_name_and_a_dot() {
         let names = Names::of("p . a(p/* c */.b, c, 1.d) 'p'.e \"p\".f");
         assert_eq!(names.unqualified.into_iter().collect::<Vec<_>>(), ["C", "D", "E", "P", "p"]);
-        let qualified: Vec<_> = names.qualified.iter().flat_map(|(_, members)| members).collect();
+        let qualified: Vec<_> = names.qualified.values().flatten().collect();
         assert_eq!(qualified, ["A", "B", "F"]);
     }
 
