@@ -1,5 +1,7 @@
 //! What running statements ask of the floors above them, and who answers.
 
+use std::sync::Arc;
+
 use farbird_sql::ast::DdlStatement;
 use farbird_types::{Result, Value};
 
@@ -33,7 +35,12 @@ impl SystemTables for Engine {
 }
 
 impl Definitions for Engine {
-    fn execute(&self, statement: &DdlStatement, context: &mut ExecutionContext<'_>) -> Result<()> {
-        ddl::execute(context, statement)
+    fn execute(
+        &self,
+        statement: &DdlStatement,
+        text: &Arc<str>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        ddl::execute(context, statement, text)
     }
 }

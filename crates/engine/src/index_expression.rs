@@ -166,6 +166,7 @@ impl World {
                 process_id: None,
             }),
             context_variables: Mutex::new(BTreeMap::new()),
+            watched_definitions: Mutex::default(),
             interrupt,
             activity: Mutex::new(Activity::default()),
             budget: budget.open(),

@@ -367,11 +367,16 @@ pub trait SystemTables: Sync {
 
 /// Whoever executes definitions.
 pub trait Definitions: Sync {
-    /// Executes a definition in the context's transaction, whole or not at all.
+    /// Executes a definition in the context's transaction, whole or not at all. `text` is how it was written.
     ///
     /// # Errors
     /// Those of the definition.
-    fn execute(&self, statement: &DdlStatement, context: &mut ExecutionContext<'_>) -> Result<()>;
+    fn execute(
+        &self,
+        statement: &DdlStatement,
+        text: &Arc<str>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()>;
 }
 
 #[cfg(test)]

@@ -106,11 +106,33 @@ fn get_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
         "SYSTEM" => system_variable(context, &name)?,
         "USER_SESSION" => context.session.context_variables.lock().get(&name).cloned(),
         "USER_TRANSACTION" => context.transaction.context_variables.lock().get(&name).cloned(),
+        "DDL_TRIGGER" => return definition_variable(context, &name),
         _ => return Err(invalid_namespace(&namespace, call.name)),
     };
     Ok(match value {
         Some(text) => Value::Text(Text::new(text.into_bytes(), CharacterSet::NONE)),
         None => Value::Null,
+    })
+}
+
+/// A variable of the namespace DDL_TRIGGER: of the innermost definition whose triggers are running.
+fn definition_variable(context: &Context<'_>, name: &str) -> Result<Value> {
+    let Some(definition) = context.session.watched_definitions.lock().last().cloned() else {
+        return Err(Error::new(isc::SYSF_INVALID_TRIG_NAMESPACE));
+    };
+    let word = |text: &str| Value::Text(Text::new(text.as_bytes().to_vec(), CharacterSet::NONE));
+    let metadata = |text: &str| Value::Text(Text::new(text.as_bytes().to_vec(), CharacterSet::UTF8));
+    let renamed = definition.renamed.as_ref();
+    Ok(match name {
+        "EVENT_TYPE" => word(definition.event.action.word()),
+        "OBJECT_TYPE" => word(definition.event.object.words()),
+        "DDL_EVENT" => word(&definition.event.to_string()),
+        "OBJECT_NAME" => metadata(&definition.object),
+        "OLD_OBJECT_NAME" => renamed.map_or(Value::Null, |(old, _)| metadata(old)),
+        "NEW_OBJECT_NAME" => renamed.map_or(Value::Null, |(_, new)| metadata(new)),
+        "SQL_TEXT" => metadata(&definition.sql),
+        // As Firebird says it, with the name in both places.
+        _ => return Err(Error::new(isc::CTX_VAR_NOT_FOUND).with(name).with(name)),
     })
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use farbird_catalog::RelationId;
+use farbird_sql::ast::DdlEvent;
 use farbird_types::Result;
 use parking_lot::Mutex;
 
@@ -35,6 +36,8 @@ pub(super) enum Key {
     Triggers(RelationId, u8),
     /// The triggers of RDB$TRIGGER_TYPE: of connecting, disconnecting, and of transactions.
     DatabaseTriggers(u64),
+    /// The triggers of a DDL event, of those that are committed; whether AFTER.
+    DdlTriggers(DdlEvent, bool),
 }
 
 impl RoutineCache {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farbird_catalog::triggers::TriggerMoment;
 use farbird_catalog::{Catalog, Relation, Routine};
 use farbird_expression::{ExecutionContext, ProcedureRows, Routines};
-use farbird_sql::ast::{DatabaseEvent, TriggerAction};
+use farbird_sql::ast::{DatabaseEvent, DdlEvent, DdlEvents, TriggerAction};
 use farbird_types::{Error, Result, Value, isc};
 
 use crate::cache::{Key, RoutineCache};
@@ -176,6 +176,36 @@ pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: Databas
     })?;
     // A transaction that creates such a trigger does not fire it yet.
     for trigger in triggers.iter().filter(|trigger| committed.triggers.contains_key(&trigger.name)) {
+        Execution::of_trigger(trigger, std::iter::empty(), None).finish(context)?;
+    }
+    Ok(())
+}
+
+/// Whether there are active triggers of definitions.
+pub fn has_ddl_triggers(catalog: &Catalog) -> bool {
+    let watches = |trigger_type| DdlEvents::of_trigger_type(trigger_type).is_some();
+    catalog.triggers_of(None).any(|trigger| !trigger.inactive && watches(trigger.trigger_type))
+}
+
+/// Fires the triggers of a definition, in order of position and name: those that are committed, as they are committed.
+///
+/// # Errors
+/// Those of compiling and running them: the definition is undone then.
+pub fn fire_ddl_triggers(context: &mut ExecutionContext<'_>, event: DdlEvent, after: bool) -> Result<()> {
+    let catalog = context.transaction.current_catalog();
+    let committed = context.database.catalog();
+    let key = Key::DdlTriggers(event, after);
+    let triggers = catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
+        let fired = compile::Fired { is_before: !after, action: None };
+        let wanted = committed
+            .triggers_of(None)
+            .filter(|trigger| !trigger.inactive && event.fires(trigger.trigger_type, after));
+        in_order(wanted)
+            .into_iter()
+            .map(|trigger| Ok(Arc::new(compile::compile_trigger(&catalog, trigger, None, fired)?)))
+            .collect()
+    })?;
+    for trigger in triggers.iter() {
         Execution::of_trigger(trigger, std::iter::empty(), None).finish(context)?;
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! EXECUTE STATEMENT: text that is parsed, bound and run while the routine runs.
 
+use std::sync::Arc;
+
 use farbird_budget::{Reservation, prepared_bytes};
 use farbird_execute::{Cursor, modify};
 use farbird_expression::ExecutionContext;
@@ -21,6 +23,7 @@ struct Parsed {
     /// What its trees and plans are charged to.
     _memory: Reservation,
     statement: ast::Statement,
+    text: Arc<str>,
     environment: Environment,
 }
 
@@ -111,7 +114,7 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
         first_rows: context.session.settings.lock().hurries_to_first_rows(),
         package: None,
     };
-    Ok((Parsed { _memory: memory, statement: parsed, environment }, inputs))
+    Ok((Parsed { _memory: memory, statement: parsed, text: sql.into(), environment }, inputs))
 }
 
 /// The values of the inputs in the order in which the text asks for them.
@@ -167,7 +170,7 @@ fn run_text(
     match &parsed.statement.kind {
         StatementKind::Ddl(definition) => {
             check_columns(0, expected)?;
-            context.above.definitions.execute(definition, context)?;
+            context.above.definitions.execute(definition, &parsed.text, context)?;
             Ok(nothing())
         }
         StatementKind::Transaction(_) => Err(Error::new(isc::EDS_EXPL_TRAN_CTRL)),

@@ -52,7 +52,7 @@ mod procedure_call;
 mod routine;
 mod trace;
 
-pub use call::{Psql, fire_database_triggers, has_database_triggers};
+pub use call::{Psql, fire_database_triggers, fire_ddl_triggers, has_database_triggers, has_ddl_triggers};
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
 pub use external::{End, end_external, has_external, has_lost_external};

@@ -12,6 +12,7 @@ use farbird_types::{Date, Time, Timestamp, TimestampTz, ZoneId};
 use parking_lot::Mutex;
 
 use crate::binding::Bindings;
+use crate::definition::WatchedDefinition;
 use crate::interrupt::Interrupt;
 use crate::parameters::{AttachOptions, TransactionParameters};
 
@@ -27,6 +28,8 @@ pub struct Session {
     pub settings: Mutex<SessionSettings>,
     /// RDB$SET_CONTEXT('USER_SESSION', ...).
     pub context_variables: Mutex<BTreeMap<String, String>>,
+    /// Definitions whose triggers are running, the innermost last: the namespace DDL_TRIGGER.
+    pub watched_definitions: Mutex<Vec<Arc<WatchedDefinition>>>,
     /// Stops what is running.
     pub interrupt: Arc<Interrupt>,
     /// What MON$TRANSACTIONS and MON$STATEMENTS show of it.

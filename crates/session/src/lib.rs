@@ -5,6 +5,7 @@
 //! | `parameters` | how somebody attaches, creates a database, starts a transaction |
 //! | `description` | what a statement is said to be and to have done |
 //! | `activity` | one attachment as everybody else sees it: identity, settings, transactions, statements |
+//! | `definition` | what DDL triggers are told of the statement that fires them |
 //! | `interrupt` | stopping a running statement from another thread |
 //! | `binding`, `type_names` | SET BIND: as which types a client is shown the server's types |
 //! | `events` | events that transactions post when they commit, and who waits for them |
@@ -19,6 +20,7 @@
 mod activity;
 pub mod binding;
 pub mod clock;
+mod definition;
 mod description;
 pub mod events;
 pub mod external;
@@ -30,6 +32,7 @@ pub mod users;
 pub use activity::{
     Activity, Session, SessionSettings, StatementActivity, StatementState, TransactionActivity,
 };
+pub use definition::WatchedDefinition;
 pub use description::{ColumnDescription, RecordCounts, StatementDescription, StatementKind};
 pub use interrupt::{Deadline, ExecutionNumber, Interrupt, StopReason};
 pub use parameters::{

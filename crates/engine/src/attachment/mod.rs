@@ -95,6 +95,7 @@ impl Attachment {
             }),
             options,
             context_variables: Mutex::new(BTreeMap::new()),
+            watched_definitions: Mutex::default(),
             interrupt: Arc::new(Interrupt::new()),
             activity: Mutex::new(Activity::default()),
             budget: database.budget.open(),

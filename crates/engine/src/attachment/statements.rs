@@ -1130,7 +1130,7 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
         }
         Body::Ddl => match &prepared.tree.kind {
             ast::StatementKind::Ddl(statement) => {
-                ddl::execute(context, statement)?;
+                ddl::execute(context, statement, &prepared.sql)?;
                 Ok(Outcome::Done)
             }
             _ => Err(Error::new(isc::WISH_LIST)),

@@ -441,6 +441,25 @@ pub(super) fn under_heading(statement: &DdlStatement, error: Error) -> Error {
     }
 }
 
+/// Puts an error of a DDL trigger under the headings of the statement that fired it. What stops a statement stays what it is.
+pub(super) fn in_trigger(statement: &DdlStatement, error: Error) -> Error {
+    let stops = [isc::CANCELLED, isc::ATT_SHUTDOWN, isc::OBSOLETE_METADATA];
+    if stops.contains(&error.gds_code()) {
+        return error;
+    }
+    let Some((code, name)) = heading(statement) else { return error };
+    let outer = Error::new(isc::NO_META_UPDATE).and(code);
+    let mut outer = if let Some(name) = name { outer.with(name) } else { outer };
+    // A definition that a trigger makes has such headings itself: the first is said once.
+    for item in error.items().iter().skip_while(|item| item.gds_code == isc::NO_META_UPDATE) {
+        outer = outer.and(item.gds_code);
+        for argument in &item.arguments {
+            outer = outer.with(argument.clone());
+        }
+    }
+    outer
+}
+
 /// Puts an error under the headings of its statement: `no_meta_update`, "CREATE TABLE T failed".
 ///
 /// Errors that Firebird finds at the commit, when its deferred work runs, come without a heading of the statement.

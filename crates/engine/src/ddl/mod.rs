@@ -18,6 +18,7 @@
 //! | `external_pool` | the pool of connections to other databases |
 //! | `comment` | COMMENT ON |
 //! | `drop` | DROP of anything but packages |
+//! | `watched` | DDL triggers |
 //! | `error` | the statuses |
 
 mod alter_table;
@@ -52,6 +53,9 @@ mod table_finish;
 mod trigger;
 mod user;
 mod view;
+mod watched;
+
+use std::sync::Arc;
 
 use editor::Editor;
 use farbird_sql::ast::{DdlStatement, DropKind};
@@ -59,14 +63,18 @@ use farbird_types::Result;
 
 use crate::expression::ExecutionContext;
 
-/// Runs a DDL statement.
+/// Runs a DDL statement; `text` is how it was written.
 ///
 /// Users are not of the catalog: what is asked to be done to them is added to the transaction's `user_changes`.
 ///
 /// # Errors
 /// As Firebird 4 gives them, under `isc_no_meta_update` and the statement's own heading ("CREATE TABLE T failed").
 /// Everything the statement did is undone then.
-pub(crate) fn execute(context: &mut ExecutionContext<'_>, statement: &DdlStatement) -> Result<()> {
+pub(crate) fn execute(
+    context: &mut ExecutionContext<'_>,
+    statement: &DdlStatement,
+    text: &Arc<str>,
+) -> Result<()> {
     let transaction = context.transaction;
     let savepoint = transaction.store.savepoint();
     let mark = {
@@ -80,7 +88,7 @@ pub(crate) fn execute(context: &mut ExecutionContext<'_>, statement: &DdlStateme
     let done = package::check_items(statement)
         .and_then(|()| signature::check_signature(&editor, statement))
         .map_err(|failure| error::under_heading(statement, failure))
-        .and_then(|()| run(&mut editor, statement).map_err(|failure| error::describe(statement, failure)));
+        .and_then(|()| watched::run(&mut editor, statement, text, run));
     match done {
         Ok(()) => {
             transaction.store.release(savepoint);

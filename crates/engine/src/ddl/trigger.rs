@@ -30,6 +30,9 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineTrigger) -> Result
         (DefineMode::CreateOrAlter | DefineMode::Recreate, Some(existing)) => {
             rights::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, name)?;
             let mut trigger = new_trigger(editor, ast)?;
+            if ast.mode == DefineMode::CreateOrAlter && existing.relation.is_none() {
+                check_type_stays(existing, trigger.trigger_type)?;
+            }
             if ast.mode == DefineMode::CreateOrAlter {
                 trigger.description.clone_from(&existing.description);
             }
@@ -59,7 +62,7 @@ fn new_trigger(editor: &Editor<'_, '_>, ast: &DefineTrigger) -> Result<Trigger> 
     Ok(Trigger {
         name: ast.name.as_str().to_owned(),
         relation,
-        trigger_type: trigger_type(event)?,
+        trigger_type: trigger_type(event),
         position: ast.order.unwrap_or(0),
         inactive: ast.active == Some(false),
         source: ast.source.text.clone(),
@@ -93,14 +96,10 @@ fn alter(editor: &mut Editor<'_, '_>, ast: &DefineTrigger, existing: &Arc<Trigge
     rights::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, &existing.name)?;
     let mut trigger = Trigger::clone(existing);
     if let Some(event) = &ast.event {
-        let is_of_relation = matches!(event, TriggerEvent::Relation { .. });
-        if is_of_relation != trigger.relation.is_some() {
-            return Err(Error::new(isc::SQLERR)
-                .with(-607)
-                .and(isc::DSQL_COMMAND_ERR)
-                .and(isc::DSQL_INCOMPATIBLE_TRIGGER_TYPE));
+        if trigger.relation.is_none() {
+            check_type_stays(existing, trigger_type(event))?;
         }
-        trigger.trigger_type = trigger_type(event)?;
+        trigger.trigger_type = trigger_type(event);
     }
     if let Some(active) = ast.active {
         trigger.inactive = !active;
@@ -119,6 +118,14 @@ fn alter(editor: &mut Editor<'_, '_>, ast: &DefineTrigger, existing: &Arc<Trigge
     store(editor, trigger)
 }
 
+/// The triggers of the database and of definitions keep what they watch.
+fn check_type_stays(existing: &Trigger, trigger_type: u64) -> Result<()> {
+    match existing.trigger_type == trigger_type {
+        true => Ok(()),
+        false => Err(Error::new(isc::DSQL_COMMAND_ERR).and(isc::DSQL_DB_TRIGGER_TYPE_CANT_CHANGE)),
+    }
+}
+
 fn store(editor: &mut Editor<'_, '_>, trigger: Trigger) -> Result<()> {
     let trigger = Arc::new(trigger);
     editor.put(CatalogObject::Trigger(Arc::clone(&trigger)))?;
@@ -127,7 +134,7 @@ fn store(editor: &mut Editor<'_, '_>, trigger: Trigger) -> Result<()> {
 }
 
 /// RDB$TRIGGER_TYPE: the moment in the lowest bit, then two bits for each action in the order of the text; less one.
-fn trigger_type(event: &TriggerEvent) -> Result<u64> {
+fn trigger_type(event: &TriggerEvent) -> u64 {
     match event {
         TriggerEvent::Relation { after, actions, .. } => {
             let coded = actions.iter().enumerate().fold(u64::from(*after), |coded, (place, action)| {
@@ -138,18 +145,19 @@ fn trigger_type(event: &TriggerEvent) -> Result<u64> {
                 };
                 coded | action << (1 + 2 * place)
             });
-            Ok(coded.saturating_sub(1))
+            coded.saturating_sub(1)
         }
-        TriggerEvent::Database(event) => Ok(DATABASE_TRIGGER
-            + match event {
-                DatabaseEvent::Connect => 0,
-                DatabaseEvent::Disconnect => 1,
-                DatabaseEvent::TransactionStart => 2,
-                DatabaseEvent::TransactionCommit => 3,
-                DatabaseEvent::TransactionRollback => 4,
-            }),
-        // Nothing fires them yet: better none than one that silently does nothing.
-        TriggerEvent::Ddl { .. } => Err(error::unsupported("a trigger for DDL statements")),
+        TriggerEvent::Database(event) => {
+            DATABASE_TRIGGER
+                + match event {
+                    DatabaseEvent::Connect => 0,
+                    DatabaseEvent::Disconnect => 1,
+                    DatabaseEvent::TransactionStart => 2,
+                    DatabaseEvent::TransactionCommit => 3,
+                    DatabaseEvent::TransactionRollback => 4,
+                }
+        }
+        TriggerEvent::Ddl { after, events } => events.trigger_type(*after),
     }
 }
 
@@ -161,7 +169,6 @@ mod tests {
     fn trigger_types_are_firebirds() {
         let of = |after, actions: &[TriggerAction]| {
             trigger_type(&TriggerEvent::Relation { after, actions: actions.to_vec(), relation: None })
-                .expect("a type")
         };
         assert_eq!(of(false, &[TriggerAction::Insert]), 1);
         assert_eq!(of(true, &[TriggerAction::Insert]), 2);

@@ -53,7 +53,7 @@ use finish::objects;
 use rows::{Loaded, Loading};
 use runner::Runner;
 use schema::Schema;
-use statements::{Definition, Statements, is_ddl_trigger};
+use statements::{Definition, Statements};
 
 pub use farbird_gbak::write;
 pub use farbird_gbak::{Contents, SPLIT_HEADER_BYTES, Volumes, is_gbak};
@@ -552,8 +552,6 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             let name = record.name(trigger::NAME).unwrap_or_default();
             if record.bytes(trigger::ENGINE_NAME).is_some() {
                 add(format!("trigger {name}"), "external triggers are not supported");
-            } else if is_ddl_trigger(record) {
-                add(format!("trigger {name}"), "DDL triggers are not supported");
             }
         }
         self.summary.differences.extend(differences);

@@ -109,7 +109,9 @@ impl Remainder {
         made.extend(left_out.iter().filter_map(|it| self.routine(it, true)));
         made.extend(left_out.iter().filter_map(|it| self.package(it, true)));
         made.extend(left_out.iter().flat_map(|it| self.of_table(it)));
-        made.extend(left_out.iter().filter_map(|it| self.trigger(it)));
+        // Those that watch definitions come last: what else the script defines is nothing new.
+        made.extend(left_out.iter().filter_map(|it| self.trigger(it, false)));
+        made.extend(left_out.iter().filter_map(|it| self.trigger(it, true)));
         made.extend(self.grants(left_out));
         made.extend(left_out.iter().flat_map(|it| self.comments(it)));
         made
@@ -222,13 +224,11 @@ impl Remainder {
         vec![made, inactive]
     }
 
-    fn trigger(&self, it: &LeftOut) -> Option<Definition> {
+    /// A trigger, if it is one that watches definitions, or none that does.
+    fn trigger(&self, it: &LeftOut, watches_definitions: bool) -> Option<Definition> {
         let LeftOut::Trigger(name) = it else { return None };
         let record = self.schema.named(RecordKind::Trigger, name)?;
-        if is_ddl_trigger(record) {
-            return None;
-        }
-        Some(self.all().trigger(record))
+        (is_ddl_trigger(record) == watches_definitions).then(|| self.all().trigger(record))
     }
 
     /// Privileges on what was left out, and of it.
@@ -374,7 +374,7 @@ impl Remainder {
                 }));
             }
             LeftOut::Trigger(of) => {
-                let record = self.schema.named(RecordKind::Trigger, of).filter(|it| !is_ddl_trigger(it));
+                let record = self.schema.named(RecordKind::Trigger, of);
                 let text = record.and_then(|it| it.source(trigger::DESCRIPTION2, None));
                 said.push((format!("TRIGGER {}", name(of)), text));
             }

@@ -5,6 +5,7 @@ use farbird_gbak::attribute::{
     procedure, procedure_parameter, relation, role, trigger,
 };
 use farbird_gbak::{Record, RecordKind};
+use farbird_sql::ast::DdlEvents;
 use farbird_types::CharacterSet;
 
 use super::schema::{
@@ -311,9 +312,7 @@ impl Statements<'_> {
     pub(super) fn triggers(self) -> Vec<Definition> {
         let records = self.schema.all(RecordKind::Trigger).iter();
         let own = records.filter(|it| it.number(trigger::SYSTEM_FLAG).unwrap_or_default() == 0);
-        own.filter(|it| it.bytes(trigger::ENGINE_NAME).is_none() && !is_ddl_trigger(it))
-            .map(|record| self.trigger(record))
-            .collect()
+        own.filter(|it| it.bytes(trigger::ENGINE_NAME).is_none()).map(|record| self.trigger(record)).collect()
     }
 
     pub(super) fn trigger(self, record: &Record) -> Definition {
@@ -394,15 +393,22 @@ fn trigger_type(record: &Record) -> i64 {
     record.number(trigger::TYPE2).or_else(|| record.number(trigger::TYPE)).unwrap_or_default()
 }
 
+/// What it watches, if it fires on definitions, and whether AFTER.
+fn watched_events(kind: i64) -> Option<(bool, DdlEvents)> {
+    DdlEvents::of_trigger_type(u64::try_from(kind).ok()?)
+}
+
 /// Whether it fires on definitions.
 pub(super) fn is_ddl_trigger(record: &Record) -> bool {
-    const DDL: i64 = 16384;
-    trigger_type(record) & DDL != 0
+    watched_events(trigger_type(record)).is_some()
 }
 
 /// When a trigger fires (RDB$TRIGGER_TYPE).
 fn fires(kind: i64) -> String {
     const DATABASE: i64 = 8192;
+    if let Some((after, events)) = watched_events(kind) {
+        return format!("{} {events}", if after { "AFTER" } else { "BEFORE" });
+    }
     let database =
         ["CONNECT", "DISCONNECT", "TRANSACTION START", "TRANSACTION COMMIT", "TRANSACTION ROLLBACK"];
     if kind & DATABASE != 0 {

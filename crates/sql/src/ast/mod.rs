@@ -15,12 +15,14 @@
 //! | `transaction` | transactions and savepoints |
 //! | `session` | session management |
 //! | `ddl` | definitions of schema objects |
+//! | `ddl_event` | what DDL triggers watch |
 //! | `routine` | definitions of procedures, functions, triggers and packages |
 //! | `security` | users, roles, privileges, mappings |
 //! | `psql` | the procedural language |
 
 pub mod data_type;
 pub mod ddl;
+pub mod ddl_event;
 pub mod expression;
 pub mod literal;
 pub mod name;
@@ -34,6 +36,7 @@ pub mod transaction;
 
 pub use data_type::*;
 pub use ddl::*;
+pub use ddl_event::*;
 pub use expression::*;
 pub use literal::*;
 pub use name::*;

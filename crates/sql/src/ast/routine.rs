@@ -2,6 +2,7 @@
 
 use crate::ast::data_type::DataType;
 use crate::ast::ddl::{DefaultValue, DefineMode, SqlSecurity};
+use crate::ast::ddl_event::DdlEvents;
 use crate::ast::name::{Name, Position, Source};
 use crate::ast::psql::RoutineBody;
 use crate::ast::statement::TypedName;
@@ -186,57 +187,6 @@ pub enum DatabaseEvent {
     TransactionCommit,
     /// TRANSACTION ROLLBACK
     TransactionRollback,
-}
-
-/// Which DDL statements a trigger watches.
-#[derive(Debug, Clone, PartialEq)]
-pub enum DdlEvents {
-    /// ANY DDL STATEMENT
-    Any,
-    /// CREATE TABLE OR ALTER TABLE ...
-    List(Vec<DdlEvent>),
-}
-
-/// A kind of DDL statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DdlEvent {
-    /// CREATE, ALTER or DROP.
-    pub action: DdlAction,
-    /// Of what.
-    pub object: DdlEventObject,
-}
-
-/// What a DDL statement does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DdlAction {
-    /// CREATE
-    Create,
-    /// ALTER
-    Alter,
-    /// DROP
-    Drop,
-}
-
-/// What DDL triggers can watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is its own keyword")]
-pub enum DdlEventObject {
-    Table,
-    Procedure,
-    Function,
-    Trigger,
-    Exception,
-    View,
-    Domain,
-    Role,
-    Sequence,
-    User,
-    Index,
-    Collation,
-    CharacterSet,
-    Package,
-    PackageBody,
-    Mapping,
 }
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE PACKAGE.

@@ -201,7 +201,7 @@ pub enum Privileges {
         /// Of what.
         kind: DdlPrivilegeObject,
         /// Which.
-        actions: Vec<crate::ast::routine::DdlAction>,
+        actions: Vec<crate::ast::ddl_event::DdlAction>,
     },
 }
 

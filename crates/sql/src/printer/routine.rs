@@ -2,11 +2,10 @@
 
 use super::Printer;
 use crate::ast::{
-    AlterRoutineOptions, DatabaseEvent, DdlAction, DdlEvent, DdlEventObject, DdlEvents,
-    DeclareExternalFunction, DefaultValue, DefineFunction, DefinePackage, DefinePackageBody, DefineProcedure,
-    DefineTrigger, ExternalArgument, ExternalBody, ExternalMechanism, ExternalResult, FunctionSignature,
-    PackageBodyItem, PackageItem, ParameterDeclaration, ProcedureSignature, RoutineDefinition, SqlSecurity,
-    SqlSecurityChange, TriggerAction, TriggerEvent,
+    AlterRoutineOptions, DatabaseEvent, DeclareExternalFunction, DefaultValue, DefineFunction, DefinePackage,
+    DefinePackageBody, DefineProcedure, DefineTrigger, ExternalArgument, ExternalBody, ExternalMechanism,
+    ExternalResult, FunctionSignature, PackageBodyItem, PackageItem, ParameterDeclaration,
+    ProcedureSignature, RoutineDefinition, SqlSecurity, SqlSecurityChange, TriggerAction, TriggerEvent,
 };
 
 impl Printer {
@@ -124,7 +123,7 @@ impl Printer {
                 self.word(database_event(*event)).number_after("POSITION", define.order);
             }
             Some(TriggerEvent::Ddl { after, events }) => {
-                self.before_or_after(*after).ddl_events(events);
+                self.before_or_after(*after).word(&events.to_string());
                 self.number_after("POSITION", define.order);
             }
         }
@@ -136,19 +135,6 @@ impl Printer {
 
     fn before_or_after(&mut self, after: bool) -> &mut Self {
         self.word(if after { "AFTER" } else { "BEFORE" })
-    }
-
-    fn ddl_events(&mut self, events: &DdlEvents) {
-        match events {
-            DdlEvents::Any => {
-                self.word("ANY DDL STATEMENT");
-            }
-            DdlEvents::List(events) => {
-                for (index, DdlEvent { action, object }) in events.iter().enumerate() {
-                    self.word_if(index > 0, "OR").word(ddl_action(*action)).word(ddl_event_object(*object));
-                }
-            }
-        }
     }
 
     // Packages.
@@ -231,34 +217,5 @@ fn database_event(event: DatabaseEvent) -> &'static str {
         DatabaseEvent::TransactionStart => "ON TRANSACTION START",
         DatabaseEvent::TransactionCommit => "ON TRANSACTION COMMIT",
         DatabaseEvent::TransactionRollback => "ON TRANSACTION ROLLBACK",
-    }
-}
-
-pub(super) fn ddl_action(action: DdlAction) -> &'static str {
-    match action {
-        DdlAction::Create => "CREATE",
-        DdlAction::Alter => "ALTER",
-        DdlAction::Drop => "DROP",
-    }
-}
-
-fn ddl_event_object(object: DdlEventObject) -> &'static str {
-    match object {
-        DdlEventObject::Table => "TABLE",
-        DdlEventObject::Procedure => "PROCEDURE",
-        DdlEventObject::Function => "FUNCTION",
-        DdlEventObject::Trigger => "TRIGGER",
-        DdlEventObject::Exception => "EXCEPTION",
-        DdlEventObject::View => "VIEW",
-        DdlEventObject::Domain => "DOMAIN",
-        DdlEventObject::Role => "ROLE",
-        DdlEventObject::Sequence => "SEQUENCE",
-        DdlEventObject::User => "USER",
-        DdlEventObject::Index => "INDEX",
-        DdlEventObject::Collation => "COLLATION",
-        DdlEventObject::CharacterSet => "CHARACTER SET",
-        DdlEventObject::Package => "PACKAGE",
-        DdlEventObject::PackageBody => "PACKAGE BODY",
-        DdlEventObject::Mapping => "MAPPING",
     }
 }

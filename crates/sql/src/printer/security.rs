@@ -1,7 +1,6 @@
 //! Users, roles, privileges, mappings.
 
 use super::Printer;
-use super::routine::ddl_action;
 use crate::ast::{
     DdlAction, DdlPrivilegeObject, DefineMapping, DefineRole, DefineUser, ExecutableKind, GrantStatement,
     GrantedRole, Grantee, GranteeKind, MappingName, MappingUsing, Name, Privileges, TablePrivilege,
@@ -189,7 +188,7 @@ impl Printer {
         }
         let is_database = kind == DdlPrivilegeObject::Database;
         self.list(actions, |printer, action| {
-            printer.word(ddl_action(*action));
+            printer.word(action.word());
             printer.word_if(*action != DdlAction::Create && !is_database, "ANY");
         });
         self.word(match kind {

@@ -766,14 +766,15 @@ impl<'a> Translator<'a> {
         right: &blr::Expression,
         home: QueryNumber,
     ) -> Result<ast::Expression> {
-        let is_outside = |translator: &mut Self, value: &blr::Expression| {
+        // A constant says too little of what it is compared with: that may be longer.
+        let says_no_type = |translator: &mut Self, value: &blr::Expression| {
             Ok::<bool, Error>(match value {
-                blr::Expression::Parameter(_) => true,
+                blr::Expression::Parameter(_) | blr::Expression::Literal { .. } => true,
                 blr::Expression::Field(field) => translator.place(field.context)?.home != home,
                 _ => false,
             })
         };
-        let (left, right) = match is_outside(self, left)? && is_outside(self, right)? {
+        let (left, right) = match says_no_type(self, left)? && says_no_type(self, right)? {
             true => (self.value(left, home)?, self.value(right, home)?),
             false => (self.bare(left, home)?, self.bare(right, home)?),
         };

@@ -1,5 +1,6 @@
 //! Procedures, functions, triggers and packages, with their sources.
 
+use farbird_sql::ast::DdlEvents;
 use farbird_types::{Error, Value};
 
 use super::type_name::{TYPE_COLUMN_COUNT, TYPE_COLUMNS, type_joins, type_name};
@@ -121,8 +122,10 @@ fn trigger_event(number: i64) -> String {
         8194 => return "ON TRANSACTION START".to_owned(),
         8195 => return "ON TRANSACTION COMMIT".to_owned(),
         8196 => return "ON TRANSACTION ROLLBACK".to_owned(),
-        16384.. => return "ON DDL".to_owned(),
         _ => {}
+    }
+    if let Some((after, events)) = u64::try_from(number).ok().and_then(DdlEvents::of_trigger_type) {
+        return format!("{} {events}", if after { "AFTER" } else { "BEFORE" });
     }
     // One more than the type is two bits for each event above one bit for the phase.
     let code = number + 1;
@@ -153,6 +156,8 @@ mod tests {
             (17, "BEFORE INSERT OR UPDATE"),
             (114, "AFTER INSERT OR UPDATE OR DELETE"),
             (8194, "ON TRANSACTION START"),
+            (16_394, "BEFORE CREATE TABLE OR DROP TABLE"),
+            (i64::MAX - 0x2000, "AFTER ANY DDL STATEMENT"),
         ] {
             assert_eq!(trigger_event(number), event, "{number}");
         }

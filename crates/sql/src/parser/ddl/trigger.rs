@@ -136,16 +136,23 @@ impl Parser<'_> {
         Ok(DatabaseEvent::TransactionRollback)
     }
 
+    /// `ANY DDL STATEMENT | event [OR ...]`; Firebird takes ANY among events, too, and events twice.
     fn ddl_events(&mut self) -> Result<DdlEvents> {
-        if self.eat_keyword("ANY") {
-            self.expect_keywords(&["DDL", "STATEMENT"])?;
-            return Ok(DdlEvents::Any);
+        let (mut any, mut events) = (false, Vec::new());
+        loop {
+            if self.eat_keyword("ANY") {
+                self.expect_keywords(&["DDL", "STATEMENT"])?;
+                any = true;
+            } else {
+                let event = self.ddl_event()?;
+                if !events.contains(&event) {
+                    events.push(event);
+                }
+            }
+            if !self.eat_keyword("OR") {
+                return Ok(if any { DdlEvents::Any } else { DdlEvents::List(events) });
+            }
         }
-        let mut events = vec![self.ddl_event()?];
-        while self.eat_keyword("OR") {
-            events.push(self.ddl_event()?);
-        }
-        Ok(DdlEvents::List(events))
     }
 
     fn ddl_event(&mut self) -> Result<DdlEvent> {
