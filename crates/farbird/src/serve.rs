@@ -1,7 +1,7 @@
 //! `farbird serve`: settings, the password of the first start, log, signals.
 
 use std::io::{IsTerminal, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -198,12 +198,7 @@ async fn start_origin(server: &Server, settings: OriginSettings) -> anyhow::Resu
 
 /// What the origin before this server is to do.
 fn origin_options(server: &Server, settings: OriginSettings) -> anyhow::Result<OriginOptions> {
-    let mut address = server.local_address();
-    if address.ip().is_unspecified() {
-        let is_v4 = address.is_ipv4();
-        address.set_ip(if is_v4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
-    }
-    let settings = OriginSettings { server: Some(address.to_string()), ..settings };
+    let settings = OriginSettings { server: Some(server.near_address().to_string()), ..settings };
     Ok(settings.options(Some(Arc::new(OwnServer(server.farlink()))))?)
 }
 

@@ -432,6 +432,60 @@ fn events_come_through_the_edge() {
     }
 }
 
+/// The origin in a server makes its connections inside the process: the server still knows whose they are, and when they are over.
+#[test]
+fn sessions_in_one_process_carry_the_programs_address_and_end_with_the_program() {
+    let folder = paired();
+    let server = serve(folder.path());
+    let edge = edge(folder.path(), server.address, &[]);
+    let watcher = create(&edge);
+    let line = Network::to(edge.address);
+    let place = format!("127.0.0.1/{}:test.fdb", line.address.port());
+    let attach = || {
+        let program = Connection::attach(&place, &options()).unwrap();
+        let address = line.passing.lock().unwrap().last().unwrap().local_addr().unwrap();
+        (program, address.to_string())
+    };
+    let answer = |statement: &str| {
+        let transaction = watcher.begin(&TransactionOptions::default()).unwrap();
+        let rows = watcher.query_all(&transaction, statement).unwrap();
+        watcher.commit(transaction).unwrap();
+        rows[0][0].clone()
+    };
+    let wait_until_gone = |address: &str| {
+        let begun = Instant::now();
+        let of_address =
+            format!("select count(*) from mon$attachments where mon$remote_address = '{address}'");
+        while answer(&of_address) != (Value::Integer { unscaled: 0, scale: 0 }) {
+            assert!(begun.elapsed() < PATIENCE, "the session of {address} does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+
+    // The program's stream ends: what it had locked is free.
+    let (program, address) = attach();
+    let transaction = program.begin(&TransactionOptions::default()).unwrap();
+    program.run(&transaction, "insert into t values (1)").unwrap();
+    let query = "select mon$remote_address from mon$attachments where mon$attachment_id = current_connection";
+    let rows = program.query_all(&transaction, query).unwrap();
+    let Value::Text(shown) = &rows[0][0] else { panic!("{rows:?}") };
+    assert_eq!(String::from_utf8_lossy(shown.bytes()), address);
+    server.wait_for_log(&format!("peer={address}"));
+    line.cut();
+    wait_until_gone(&address);
+    insert(&watcher, 1);
+
+    // The server ends the session: the program hears of it.
+    let (program, address) = attach();
+    let transaction = watcher.begin(&TransactionOptions::default()).unwrap();
+    let end = format!("delete from mon$attachments where mon$remote_address = '{address}'");
+    watcher.run(&transaction, &end).unwrap();
+    watcher.commit(transaction).unwrap();
+    wait_until_gone(&address);
+    let transaction = program.begin(&TransactionOptions::default());
+    assert!(transaction.and_then(|of| program.run(&of, "insert into t values (2)")).is_err());
+}
+
 /// As Firebird 3 and later do unless they are told otherwise.
 #[test]
 fn a_server_that_demands_encryption_is_reached_with_credentials() {

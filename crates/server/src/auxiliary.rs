@@ -27,6 +27,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct EventsPort {
     /// 0: any port.
     port: u16,
+    /// Where programs on this machine reach the server.
+    near: SocketAddr,
     /// How long a client may take to come.
     patience: Duration,
     /// The right to wait for a second connection, where all come to one port.
@@ -36,8 +38,18 @@ pub(crate) struct EventsPort {
 
 impl EventsPort {
     /// `stopping` turns true when the server is asked to stop.
-    pub(crate) fn new(port: u16, patience: Duration, stopping: watch::Receiver<bool>) -> EventsPort {
-        EventsPort { port, patience, turn: Arc::new(Semaphore::new(1)), stopping }
+    pub(crate) fn new(
+        port: u16,
+        near: SocketAddr,
+        patience: Duration,
+        stopping: watch::Receiver<bool>,
+    ) -> EventsPort {
+        EventsPort { port, near, patience, turn: Arc::new(Semaphore::new(1)), stopping }
+    }
+
+    /// Where programs on this machine reach the server, and come from.
+    pub(crate) fn near(&self) -> SocketAddr {
+        self.near
     }
 }
 
@@ -68,7 +80,7 @@ impl Auxiliary {
         peer: IpAddr,
     ) -> Result<(Auxiliary, SocketAddr)> {
         let runtime = tokio::runtime::Handle::current();
-        let EventsPort { port, patience, turn, mut stopping } = port.clone();
+        let EventsPort { port, near: _, patience, turn, mut stopping } = port.clone();
         let turn = match port {
             0 => None,
             _ => {

@@ -6,18 +6,18 @@
 //! the server's shutdown are noticed.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_engine::session::StopReason;
-use socket2::{SockRef, Socket, TcpKeepalive};
+use socket2::Socket;
 use tokio::io::Interest;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::arrival::Arrival;
+use crate::async_socket::{AsyncSocket, Family};
 use crate::connection_input::{Activity, ConnectionInput, End, READ_BYTES};
 use crate::server::Shared;
 use crate::session::output::Output;
@@ -25,26 +25,18 @@ use crate::session::worker::Worker;
 
 /// A session that has been at the same work for this time is watched: op_cancel reaches it at most so much later.
 const WATCH_AFTER: Duration = Duration::from_millis(10);
-/// A client whose machine or network has vanished is noticed after a minute of silence and a minute of questions:
-/// until then it keeps its locks.
-const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
-    .with_time(Duration::from_secs(60))
-    .with_interval(Duration::from_secs(15))
-    .with_retries(4);
 /// How long a closing connection may take to deliver what was sent to it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same when the server is going down and the grace time is over.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves one connection until it ends.
-pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%peer, %error, "cannot turn off Nagle's algorithm");
-    }
-    if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE) {
-        tracing::debug!(%peer, %error, "cannot turn on keepalive");
-    }
-    let mut connection = Connection::new(stream, peer, shared);
+pub(crate) async fn serve(arrival: Arrival, shared: Arc<Shared>) {
+    let peer = arrival.peer;
+    let mut connection = match Connection::new(arrival, shared) {
+        Ok(connection) => connection,
+        Err(error) => return tracing::error!(%peer, %error, "a connection cannot be watched"),
+    };
     let end = connection.run().await;
     connection.close().await;
     match end {
@@ -75,7 +67,7 @@ struct Stop {
 /// Where the session is.
 enum State {
     /// Here, waiting for requests.
-    Resting { worker: Box<Worker>, socket: TcpStream },
+    Resting { worker: Box<Worker>, socket: AsyncSocket },
     /// On a blocking thread.
     Working(Work),
     /// Its task broke, or the connection ends.
@@ -84,20 +76,23 @@ enum State {
 
 struct Work {
     task: JoinHandle<Box<Worker>>,
-    socket: Arc<std::net::TcpStream>,
+    socket: Arc<Socket>,
+    family: Family,
     /// What it was doing at the last look.
     activity: Activity,
     look_at: Instant,
     /// The socket once more, while the session is at the same work for long.
-    watched: Option<TcpStream>,
+    watched: Option<AsyncSocket>,
 }
 
 impl Connection {
-    fn new(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>) -> Connection {
+    fn new(arrival: Arrival, shared: Arc<Shared>) -> std::io::Result<Connection> {
+        let Arrival { socket, family, peer, introduction } = arrival;
         let login_deadline = Instant::now() + shared.config.login_timeout;
         let input = Arc::new(ConnectionInput::new());
-        let worker = Box::new(Worker::new(Arc::clone(&shared), peer, Arc::clone(&input)));
-        Connection { input, shared, state: State::Resting { worker, socket }, login_deadline, stop: None }
+        let worker = Box::new(Worker::new(Arc::clone(&shared), peer, introduction, Arc::clone(&input)));
+        let state = State::Resting { worker, socket: AsyncSocket::new(socket, family)? };
+        Ok(Connection { input, shared, state, login_deadline, stop: None })
     }
 
     /// Goes on until something ends the connection.
@@ -170,7 +165,8 @@ impl Connection {
         let State::Resting { mut worker, socket } = std::mem::replace(&mut self.state, State::Gone) else {
             return Ok(());
         };
-        let socket = Arc::new(socket.into_std()?);
+        let family = socket.family();
+        let socket = Arc::new(socket.into_socket()?);
         let activity = self.input.activity();
         let task = tokio::task::spawn_blocking({
             let socket = Arc::clone(&socket);
@@ -181,7 +177,7 @@ impl Connection {
             }
         });
         let look_at = Instant::now() + WATCH_AFTER;
-        self.state = State::Working(Work { task, socket, activity, look_at, watched: None });
+        self.state = State::Working(Work { task, socket, family, activity, look_at, watched: None });
         Ok(())
     }
 
@@ -285,7 +281,7 @@ impl Work {
             self.activity = activity;
             self.watched = None;
         } else if activity.at_work && self.watched.is_none() {
-            self.watched = Some(TcpStream::from_std(self.socket.try_clone()?)?);
+            self.watched = Some(AsyncSocket::new(self.socket.try_clone()?, self.family)?);
         }
         Ok(())
     }
@@ -306,35 +302,31 @@ impl Work {
     }
 
     /// The socket, once the thread has given it back.
-    fn into_socket(self) -> std::io::Result<TcpStream> {
+    fn into_socket(self) -> std::io::Result<AsyncSocket> {
         let socket = Arc::try_unwrap(self.socket).or_else(|shared| shared.try_clone())?;
-        TcpStream::from_std(socket)
+        AsyncSocket::new(socket, self.family)
     }
 }
 
 /// Reads from a socket that is said to be readable; `take` says whether it was.
-fn read(socket: &TcpStream, take: impl FnOnce(&Socket, &mut [u8]) -> bool) {
+fn read(socket: &AsyncSocket, take: impl FnOnce(&Socket, &mut [u8]) -> bool) {
     // What failed is kept in the line.
-    let _ = socket.try_io(Interest::READABLE, || {
-        if take(&SockRef::from(socket), &mut [0; READ_BYTES]) {
-            Ok(())
-        } else {
-            Err(ErrorKind::WouldBlock.into())
-        }
+    let _ = socket.try_io(Interest::READABLE, |socket| {
+        if take(socket, &mut [0; READ_BYTES]) { Ok(()) } else { Err(ErrorKind::WouldBlock.into()) }
     });
 }
 
 /// Writes to a socket that is said to be writable.
-fn write(socket: &TcpStream, output: &mut Output) {
+fn write(socket: &AsyncSocket, output: &mut Output) {
     // What failed is kept in the output.
-    let _ = socket.try_io(Interest::WRITABLE, || {
-        output.write_to(&SockRef::from(socket));
+    let _ = socket.try_io(Interest::WRITABLE, |socket| {
+        output.write_to(socket);
         if output.has_unwritten() { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
     });
 }
 
 /// Waits for the watched socket; for ever if there is none.
-async fn readable(watched: Option<&TcpStream>) -> std::io::Result<()> {
+async fn readable(watched: Option<&AsyncSocket>) -> std::io::Result<()> {
     match watched {
         Some(socket) => socket.readable().await,
         None => std::future::pending().await,
@@ -342,7 +334,7 @@ async fn readable(watched: Option<&TcpStream>) -> std::io::Result<()> {
 }
 
 /// Writes what is left to be written.
-async fn deliver(output: &mut Output, socket: &TcpStream) {
+async fn deliver(output: &mut Output, socket: &AsyncSocket) {
     while output.has_unwritten() && socket.writable().await.is_ok() {
         write(socket, output);
     }

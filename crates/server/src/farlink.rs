@@ -1,6 +1,7 @@
 //! What an origin of a farlink in this process may do: it makes ordinary connections, and says whose they are.
 //!
-//! An origin's connection is for a program elsewhere. Of such a connection the server shows the program's address, counts
+//! An origin's connection is for a program elsewhere, and stays in the process: a pair of Unix sockets ([`Farlink::connect`]). Of such a
+//! connection the server shows the program's address, counts
 //! failed logins by the edge that the program comes through, takes the farlink's encryption for the line's, hands over the session
 //! key, and goes on with a login that was prepared in advance.
 //!
@@ -11,7 +12,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,15 +24,14 @@ use farbird_engine::users::UserDirectory;
 use farbird_wire::auth::normalize_user_name;
 use farbird_wire::auth::srp::{PRIVATE_KEY_BYTES, ProofHash, ServerLogin, Verifier};
 use parking_lot::Mutex;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::location::Locations;
 use crate::security::{Credentials, SecurityDatabase, own_options, random};
 
 /// How long a prepared login may be used.
 pub const TICKET_LIFETIME: Duration = Duration::from_secs(3_600);
-/// How long a connection may take from its introduction to its first packet.
-const INTRODUCTION_LIFETIME: Duration = Duration::from_secs(180);
-/// Most prepared logins and introductions kept; beyond it the old ones go, and then no new ones are taken.
+/// Most prepared logins kept; beyond it the old ones go, and then no new ones are taken.
 const KEPT_MAX: usize = 100_000;
 /// A public key that a client could send: the server's own does not depend on it.
 const ANY_PUBLIC_KEY: &[u8] = b"2";
@@ -37,6 +39,7 @@ const ANY_PUBLIC_KEY: &[u8] = b"2";
 /// An origin's way to the server: see the module's text.
 #[derive(Clone)]
 pub struct Farlink {
+    arrivals: UnboundedSender<OriginConnection>,
     desk: Arc<Desk>,
     security: Arc<SecurityDatabase>,
     news: Arc<CommitNews>,
@@ -59,10 +62,15 @@ pub struct Introduction {
     pub pass: Option<Vec<u8>>,
 }
 
-/// What origins have said, and what they were given.
+/// A connection that an origin has made: the server's end, and whose it is.
+pub(crate) struct OriginConnection {
+    pub(crate) socket: UnixStream,
+    pub(crate) introduction: Introduction,
+}
+
+/// What origins were given.
 #[derive(Default)]
 pub(crate) struct Desk {
-    introductions: Mutex<HashMap<SocketAddr, (Introduction, Instant)>>,
     tickets: Mutex<HashMap<u64, (Ticket, Instant)>>,
 }
 
@@ -75,19 +83,27 @@ pub(crate) struct Ticket {
 
 impl Farlink {
     pub(crate) fn new(
+        arrivals: UnboundedSender<OriginConnection>,
         desk: Arc<Desk>,
         security: Arc<SecurityDatabase>,
         engine: Arc<Engine>,
         locations: Arc<Locations>,
     ) -> Farlink {
         let (users, news) = (security.number(), Arc::clone(engine.commit_news()));
-        Farlink { desk, security, news, users, engine, locations }
+        Farlink { arrivals, desk, security, news, users, engine, locations }
     }
 
-    /// Says whose connection it is that comes from `local`, before anything is written to it.
-    pub fn introduce(&self, local: SocketAddr, introduction: Introduction) {
-        let from = canonical(local);
-        keep(&mut self.desk.introductions.lock(), from, introduction, INTRODUCTION_LIFETIME);
+    /// Makes a connection to the server inside the process; gives the origin's end, which blocks. Both ends see at once when the other
+    /// is dropped.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`: the server is going down; otherwise there are no file descriptors.
+    pub fn connect(&self, introduction: Introduction) -> io::Result<UnixStream> {
+        let (origins, socket) = UnixStream::pair()?;
+        socket.set_nonblocking(true)?;
+        let sent = self.arrivals.send(OriginConnection { socket, introduction });
+        sent.map_err(|_| io::Error::new(io::ErrorKind::ConnectionRefused, "the server is going down"))?;
+        Ok(origins)
     }
 
     /// Prepares a login of a user, as typed; gives its number, and salt and server key as op_cond_accept has them. `None` for who
@@ -131,12 +147,6 @@ impl Farlink {
 }
 
 impl Desk {
-    /// Whose connection it is that comes from this address, if an origin has said so.
-    pub(crate) fn take_introduction(&self, from: SocketAddr) -> Option<Introduction> {
-        let (introduction, until) = self.introductions.lock().remove(&canonical(from))?;
-        (until > Instant::now()).then_some(introduction)
-    }
-
     /// The private key of a prepared login, which is used up with it. `None` if it was another user's, or the user's password has
     /// changed since.
     pub(crate) fn take_ticket(
@@ -171,11 +181,6 @@ impl Introduction {
             0,
         ))
     }
-}
-
-/// An address of IPv4 however it is written. Nobody else can come from it while the origin's socket has it.
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Keeps something for a while; gives false if there is no room.

@@ -14,6 +14,8 @@
 //! Uses `types`, `wire`, `engine`.
 #![forbid(unsafe_code)]
 
+mod arrival;
+mod async_socket;
 mod auxiliary;
 pub mod config;
 mod connection;

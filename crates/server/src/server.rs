@@ -1,20 +1,22 @@
 //! Starting, accepting, stopping.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_engine::engine::Engine;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::arrival::Arrival;
 use crate::auxiliary::EventsPort;
 use crate::config::Config;
 use crate::connection;
 use crate::external_callers::ExternalCallers;
-use crate::farlink::{Desk, Farlink};
+use crate::farlink::{Desk, Farlink, OriginConnection};
 use crate::location::Locations;
 use crate::security::{FirstStart, SecurityDatabase};
 use crate::service::RunningServices;
@@ -31,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) locations: Arc<Locations>,
     pub(crate) security: Arc<SecurityDatabase>,
     pub(crate) throttle: Throttle,
-    /// What origins of farlinks in this process say of their connections.
+    /// Logins that were prepared for origins of farlinks in this process.
     pub(crate) farlink: Arc<Desk>,
     /// What EXECUTE STATEMENT in this process says of its connections.
     pub(crate) external_callers: Arc<ExternalCallers>,
@@ -123,7 +125,8 @@ impl Server {
         let local_address =
             listener.local_addr().map_err(|source| StartError::Listen { address: config.listen, source })?;
         let (stop, stopping) = watch::channel(false);
-        let events_port = EventsPort::new(config.events_port, config.login_timeout, stopping.clone());
+        let events_port =
+            EventsPort::new(config.events_port, near(local_address), config.login_timeout, stopping.clone());
         let shared = Arc::new(Shared {
             config,
             engine,
@@ -140,15 +143,21 @@ impl Server {
         });
         let (desk, security) = (Arc::clone(&shared.farlink), Arc::clone(&shared.security));
         let (engine, locations) = (Arc::clone(&shared.engine), Arc::clone(&shared.locations));
-        let farlink = Farlink::new(desk, security, engine, locations);
+        let (origins, from_origins) = unbounded_channel();
+        let farlink = Farlink::new(origins, desk, security, engine, locations);
         let external_callers = Arc::clone(&shared.external_callers);
-        let accepting = tokio::spawn(accept(listener, shared));
+        let accepting = tokio::spawn(accept(listener, near(local_address), from_origins, shared));
         Ok((Server { local_address, farlink, external_callers, stop, accepting }, first_start))
     }
 
     /// Where it listens: of use when port 0 was asked for.
     pub fn local_address(&self) -> SocketAddr {
         self.local_address
+    }
+
+    /// Where programs on this machine reach it.
+    pub fn near_address(&self) -> SocketAddr {
+        near(self.local_address)
     }
 
     /// For an origin of a farlink in this process.
@@ -175,24 +184,35 @@ impl Server {
 }
 
 /// Accepts until told to stop, then waits for the connections to end.
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(
+    listener: TcpListener,
+    own: SocketAddr,
+    mut from_origins: UnboundedReceiver<OriginConnection>,
+    shared: Arc<Shared>,
+) {
     let mut stopping = shared.stopping.clone();
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => admit(&mut connections, &shared, stream, peer),
+                Ok((stream, peer)) => match Arrival::from_network(stream, peer) {
+                    Ok(arrival) => admit(&mut connections, &shared, arrival),
+                    Err(error) => tracing::error!(%peer, %error, "a connection cannot be taken"),
+                },
                 Err(error) => {
                     // Usually out of file descriptors: wait for some to come back instead of spinning.
                     tracing::error!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             },
+            Some(connection) = from_origins.recv() => {
+                admit(&mut connections, &shared, Arrival::from_origin(connection, own));
+            }
             Some(ended) = connections.join_next() => report(ended),
             _ = stopping.changed() => break,
         }
     }
-    drop(listener);
+    drop((listener, from_origins));
     // At the same time: a connection may wait for its service.
     let join_connections = async {
         while let Some(ended) = connections.join_next().await {
@@ -204,12 +224,21 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     shared.services.stop(Duration::ZERO).await;
 }
 
-fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, arrival: Arrival) {
+    let peer = arrival.peer;
     if connections.len() >= shared.config.connections_max {
         tracing::warn!(%peer, limit = shared.config.connections_max, "connection refused: too many");
         return;
     }
-    connections.spawn(connection::serve(stream, peer, Arc::clone(shared)));
+    connections.spawn(connection::serve(arrival, Arc::clone(shared)));
+}
+
+/// Where programs on this machine reach a server that listens there.
+fn near(mut local: SocketAddr) -> SocketAddr {
+    if local.ip().is_unspecified() {
+        local.set_ip(if local.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    local
 }
 
 /// A panic in one connection is a defect of ours, and that connection's end only.

@@ -1,21 +1,24 @@
 //! What the origin of `farbird serve --farlink` knows of the server in its own process.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use farbird_engine::engine::{CommitSubscription, CommittedChanges};
 use farbird_gateway::origin::message::{CommitOutcome, CommitPoint, NamedCommit, Relation, Ticket, ToEdge};
-use farbird_gateway::origin::{Introduction, IssuedTicket, Knowledge, News};
+use farbird_gateway::origin::{Introduction, IssuedTicket, Knowledge, News, ServerStream};
 use farbird_server::farlink::{self, Farlink, TICKET_LIFETIME};
+use tokio::net::UnixStream;
 
 /// A server in this process.
 pub(crate) struct OwnServer(pub(crate) Farlink);
 
 impl Knowledge for OwnServer {
-    fn introduce(&self, local: SocketAddr, introduction: Introduction) {
+    fn connect(&self, introduction: Introduction) -> std::io::Result<ServerStream> {
         let Introduction { peer, edge, ticket, pass } = introduction;
         let (ticket, pass) = (ticket.map(|ticket| ticket.0), pass.map(|pass| pass.0));
-        self.0.introduce(local, farlink::Introduction { peer, edge, ticket, pass });
+        let stream = self.0.connect(farlink::Introduction { peer, edge, ticket, pass })?;
+        stream.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(stream)?.into_split();
+        Ok(ServerStream { reader: Box::new(reader), writer: Box::new(writer) })
     }
 
     fn issue_ticket(&self, user: &str) -> Option<IssuedTicket> {

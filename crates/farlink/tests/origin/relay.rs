@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,9 +27,9 @@ pub(crate) enum Kind {
     Pushing,
 }
 
-/// Says of a connection to a Farbird server whose it is, and hears what the origin tells.
+/// Makes connections to a Farbird server in this process, and hears what the origin tells.
 pub(crate) struct Farbird {
-    pub(crate) introduce: Box<dyn Fn(SocketAddr) + Send + Sync>,
+    pub(crate) connect: Box<dyn Fn() -> UnixStream + Send + Sync>,
     pub(crate) told: Mutex<Vec<Tell>>,
 }
 
@@ -46,6 +47,35 @@ pub(crate) fn start(server: SocketAddr, kind: Kind, farbird: Option<Arc<Farbird>
     address
 }
 
+/// A connection to the server.
+enum ServerStream {
+    Inside(UnixStream),
+    Network(TcpStream),
+}
+
+impl ServerStream {
+    fn reader(&self) -> Box<dyn Read + Send> {
+        match self {
+            ServerStream::Inside(stream) => Box::new(stream.try_clone().unwrap()),
+            ServerStream::Network(stream) => Box::new(stream.try_clone().unwrap()),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match self {
+            ServerStream::Inside(stream) => stream.write_all(bytes),
+            ServerStream::Network(stream) => stream.write_all(bytes),
+        }
+    }
+
+    fn shutdown(&self) {
+        let _ = match self {
+            ServerStream::Inside(stream) => stream.shutdown(Shutdown::Both),
+            ServerStream::Network(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
 enum Event {
     Program(Vec<u8>),
     Server(Vec<u8>),
@@ -53,7 +83,12 @@ enum Event {
     ServerGone,
 }
 
-fn read_from(mut socket: TcpStream, events: Sender<Event>, came: fn(Vec<u8>) -> Event, gone: Event) {
+fn read_from(
+    mut socket: impl Read + Send + 'static,
+    events: Sender<Event>,
+    came: fn(Vec<u8>) -> Event,
+    gone: Event,
+) {
     std::thread::spawn(move || {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -71,14 +106,18 @@ fn read_from(mut socket: TcpStream, events: Sender<Event>, came: fn(Vec<u8>) -> 
 }
 
 fn serve(mut program: TcpStream, server: SocketAddr, kind: Kind, farbird: Option<Arc<Farbird>>) {
-    let Ok(mut server) = TcpStream::connect(server) else { return };
-    if let Some(farbird) = &farbird {
-        (farbird.introduce)(server.local_addr().unwrap());
-    }
-    let _ = (program.set_nodelay(true), server.set_nodelay(true));
+    let mut server = match &farbird {
+        Some(farbird) => ServerStream::Inside((farbird.connect)()),
+        None => {
+            let Ok(server) = TcpStream::connect(server) else { return };
+            let _ = server.set_nodelay(true);
+            ServerStream::Network(server)
+        }
+    };
+    let _ = program.set_nodelay(true);
     let (sender, events): (_, Receiver<Event>) = channel();
     read_from(program.try_clone().unwrap(), sender.clone(), Event::Program, Event::ProgramGone);
-    read_from(server.try_clone().unwrap(), sender, Event::Server, Event::ServerGone);
+    read_from(server.reader(), sender, Event::Server, Event::ServerGone);
     let mut edge = Edge::new(kind, farbird);
     let now = Duration::ZERO;
     loop {
@@ -115,7 +154,8 @@ fn serve(mut program: TcpStream, server: SocketAddr, kind: Kind, farbird: Option
             break;
         }
     }
-    let _ = (program.shutdown(std::net::Shutdown::Both), server.shutdown(std::net::Shutdown::Both));
+    let _ = program.shutdown(Shutdown::Both);
+    server.shutdown();
 }
 
 /// A program, a server, or this relay waits for what never comes.

@@ -58,19 +58,19 @@ impl OwnServer {
         self.folder.path().join("data").join(name)
     }
 
-    /// A relay whose connections are introduced to the server, as the origin of a farlink in its process does.
+    /// A relay whose connections are made inside the process, as the origin of a farlink there does.
     pub(crate) fn introduced(&self, kind: Kind, ticket: Option<u64>) -> (SocketAddr, Arc<relay::Farbird>) {
         let farlink = self.farlink.clone();
-        let introduce = Box::new(move |local| {
+        let connect = Box::new(move || {
             let introduction = Introduction {
                 peer: "192.0.2.7:4711".to_owned(),
                 edge: "site".to_owned(),
                 ticket,
                 pass: None,
             };
-            farlink.introduce(local, introduction);
+            farlink.connect(introduction).unwrap()
         });
-        let farbird = Arc::new(relay::Farbird { introduce, told: Mutex::default() });
+        let farbird = Arc::new(relay::Farbird { connect, told: Mutex::default() });
         (relay::start(self.address, kind, Some(Arc::clone(&farbird))), farbird)
     }
 }

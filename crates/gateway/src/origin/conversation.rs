@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::Introduction;
 use super::auxiliary;
+use super::knowledge::ServerStream;
 use super::shared::{Item, Session, Shared};
 
 /// With so much that the server does not take, nothing more is made for it.
@@ -70,14 +71,16 @@ fn conversation(shared: &Shared, channel: Channel, connect: &[u8]) -> Conversati
     }
 }
 
-async fn reach(shared: &Shared, introduction: Introduction) -> std::io::Result<TcpStream> {
+/// A server in this process is reached inside it, any other over the network.
+async fn reach(shared: &Shared, introduction: Introduction) -> std::io::Result<ServerStream> {
+    if let Some(knowledge) = &shared.options.knowledge {
+        return knowledge.connect(introduction);
+    }
     let connecting = timeout(CONNECT_TIMEOUT, TcpStream::connect(&shared.options.server)).await;
     let stream = connecting.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))??;
     stream.set_nodelay(true)?;
-    if let Some(knowledge) = &shared.options.knowledge {
-        knowledge.introduce(stream.local_addr()?, introduction);
-    }
-    Ok(stream)
+    let (reader, writer) = stream.into_split();
+    Ok(ServerStream { reader: Box::new(reader), writer: Box::new(writer) })
 }
 
 struct Task<'a> {
@@ -93,8 +96,8 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    async fn run(&mut self, stream: TcpStream, mut inbox: mpsc::UnboundedReceiver<Item>) {
-        let (mut reader, mut writer) = stream.into_split();
+    async fn run(&mut self, stream: ServerStream, mut inbox: mpsc::UnboundedReceiver<Item>) {
+        let ServerStream { mut reader, mut writer } = stream;
         let mut buffer = vec![0; READ_BYTES];
         loop {
             self.flush();

@@ -3,15 +3,16 @@
 //! Most of it travels on the conversations themselves (`farbird_farlink::origin::private`); here is what does not belong to one. The
 //! binary implements [`Knowledge`] over its server. Before an unmodified Firebird there is none.
 
-use std::net::SocketAddr;
-
 use farbird_farlink::message::{CommitOutcome, NamedCommit, Pass, Ticket, ToEdge};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A Farbird server, as the origin in its process sees it.
 pub trait Knowledge: Send + Sync {
-    /// Says of a connection that the origin has made to the server, but has written nothing to yet, whose it is. `local` is the
-    /// address that it comes from.
-    fn introduce(&self, local: SocketAddr, introduction: Introduction);
+    /// Makes a connection to the server, inside the process, and says whose it is. Called in the origin's runtime.
+    ///
+    /// # Errors
+    /// The server takes no more connections.
+    fn connect(&self, introduction: Introduction) -> std::io::Result<ServerStream>;
 
     /// Prepares a login of a user, as typed, to be used once: see [`IssuedTicket::lifetime`]. `None` if the server issues none.
     fn issue_ticket(&self, user: &str) -> Option<IssuedTicket>;
@@ -32,6 +33,14 @@ pub trait News: Send {
     /// A commit is among the news before anybody can see it. So that the edge hears of a commit before any reply that may have seen it,
     /// call this between reading bytes of the server and handing to the link what a conversation has made of them, each time.
     fn take(&mut self) -> Vec<ToEdge>;
+}
+
+/// A connection to a server: Firebird's protocol goes over it. Dropping both halves closes it.
+pub struct ServerStream {
+    /// Bytes from the server.
+    pub reader: Box<dyn AsyncRead + Send + Unpin>,
+    /// Bytes to the server.
+    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
 /// Whose connection to the server it is.

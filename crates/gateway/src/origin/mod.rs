@@ -1,7 +1,7 @@
 //! The origin's tasks: one for each link, one for each program's conversation with the server.
 //!
 //! # Queues
-//! link -> [`farbird_farlink::origin::Conversation`] -> the server's socket, and back. A task stops reading its server's socket while much
+//! link -> [`farbird_farlink::origin::Conversation`] -> the server's stream, and back. A task stops reading its server's stream while much
 //! of what it has said waits for the link; it takes nothing from the link while the server does not read, so that the edge
 //! runs out of credit for that channel.
 
@@ -40,7 +40,7 @@ use shown::OriginShown;
 pub use credentials::CredentialsByUser;
 pub use farbird_farlink::message;
 pub use farbird_farlink::origin::Credentials;
-pub use knowledge::{Introduction, IssuedTicket, Knowledge, News};
+pub use knowledge::{Introduction, IssuedTicket, Knowledge, News, ServerStream};
 pub use shared::OriginOptions;
 
 /// How long an edge may take to say hello.

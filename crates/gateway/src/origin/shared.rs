@@ -24,7 +24,7 @@ use crate::transport::Connection;
 pub struct OriginOptions {
     /// Where edges connect.
     pub listen: SocketAddr,
-    /// HOST:PORT of the server.
+    /// HOST:PORT of the server; of one in this process where its events come from.
     pub server: String,
     /// Who this end is, and whom it trusts.
     pub keys: Keys,

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,7 +45,6 @@ struct Inner {
     now: Duration,
     network: Network,
     graces: Graces,
-    server: SocketAddr,
     farlink: Farlink,
     news: Box<dyn FnMut() -> Vec<ToEdge> + Send>,
     site: Arc<edge::Site>,
@@ -63,7 +62,7 @@ struct Inner {
 
 struct Conversation {
     machine: origin::Conversation,
-    stream: TcpStream,
+    stream: UnixStream,
 }
 
 /// The world.
@@ -110,7 +109,6 @@ impl World {
             now: Duration::ZERO,
             network: Network::new(conditions, seed),
             graces: Graces { edge: Duration::from_secs(30), origin: Duration::from_secs(30) },
-            server: server.address,
             farlink: server.farlink(),
             news: Box::new(news),
             site: edge::Site::new(limits),
@@ -326,16 +324,14 @@ impl Inner {
     fn at_origin(&mut self, message: ToOrigin, charge: u32) {
         match message {
             ToOrigin::Open { channel, connect, peer, ticket, pass } => {
-                let stream = TcpStream::connect(self.server).unwrap();
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
-                stream.set_nodelay(true).unwrap();
                 let introduction = Introduction {
                     peer,
                     edge: "edge".to_owned(),
                     ticket: ticket.map(|ticket| ticket.0),
                     pass: pass.map(|pass| pass.0),
                 };
-                self.farlink.introduce(stream.local_addr().unwrap(), introduction);
+                let stream = self.farlink.connect(introduction).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 self.prepare_logins(&connect, ticket.is_some());
                 let machine = origin::Conversation::new(origin::Limits::default(), channel, &connect, true);
                 self.conversations.insert(channel.0, Conversation { machine, stream });

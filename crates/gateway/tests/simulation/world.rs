@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -107,10 +108,39 @@ struct Inner {
     sent: u64,
 }
 
+/// A connection to the server.
+#[derive(Debug)]
+enum ServerStream {
+    Inside(UnixStream),
+    Network(TcpStream),
+}
+
+impl Read for ServerStream {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        match self {
+            ServerStream::Inside(stream) => stream.read(buffer),
+            ServerStream::Network(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for ServerStream {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            ServerStream::Inside(stream) => stream.write(bytes),
+            ServerStream::Network(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
 #[derive(Debug)]
 struct Conversation {
     machine: origin::Conversation,
-    stream: TcpStream,
+    stream: ServerStream,
 }
 
 /// The world.
@@ -256,24 +286,28 @@ impl Inner {
     fn at_origin(&mut self, message: ToOrigin) {
         match message {
             ToOrigin::Open { channel, connect, ticket, peer, pass } => {
-                let stream = TcpStream::connect(self.server).unwrap();
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
-                stream.set_nodelay(true).unwrap();
-                if let Some(told) = &self.told {
+                let stream = if let Some(told) = &self.told {
                     let introduction = Introduction {
                         peer,
                         edge: "edge".to_owned(),
                         ticket: ticket.map(|ticket| ticket.0),
                         pass: pass.map(|pass| pass.0),
                     };
-                    told.farlink.introduce(stream.local_addr().unwrap(), introduction);
                     let user = origin::user_of(&connect).unwrap_or_default();
                     for _ in 0..if ticket.is_some() { 1 } else { 2 } {
                         let Some((number, data)) = told.farlink.issue_ticket(&user) else { break };
                         let ticket = ToEdge::Ticket { ticket: Ticket(number), user: user.clone(), data };
                         self.down.send(self.now, self.link, ticket.encode());
                     }
-                }
+                    let stream = told.farlink.connect(introduction).unwrap();
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    ServerStream::Inside(stream)
+                } else {
+                    let stream = TcpStream::connect(self.server).unwrap();
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    stream.set_nodelay(true).unwrap();
+                    ServerStream::Network(stream)
+                };
                 let is_farbird = self.told.is_some();
                 let machine =
                     origin::Conversation::new(origin::Limits::default(), channel, &connect, is_farbird);

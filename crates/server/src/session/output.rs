@@ -6,7 +6,7 @@
 //! than its client reads waits as well.
 
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use farbird_wire::layers::Outgoing;
 use farbird_wire::packet::Reply;
 use farbird_wire::protocol::ProtocolVersion;
 
-use socket2::{SockRef, Socket};
+use socket2::Socket;
 
 use crate::connection_input::{self, ConnectionInput, Readiness};
 
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) struct Output {
     input: Arc<ConnectionInput>,
     /// There while a thread works for the connection.
-    socket: Option<Arc<TcpStream>>,
+    socket: Option<Arc<Socket>>,
     version: ProtocolVersion,
     layers: Outgoing,
     /// Encoded packets.
@@ -67,14 +67,14 @@ impl Output {
     }
 
     /// From here what is flushed is written to this socket, which must not block.
-    pub(crate) fn connect(&mut self, socket: Arc<TcpStream>) {
+    pub(crate) fn connect(&mut self, socket: Arc<Socket>) {
         self.socket = Some(socket);
     }
 
-    /// Both ends of the socket, while a thread works: the server's, then the client's.
+    /// Both ends of the socket, while a thread works: the server's, then the client's. `None` for a socket that is not of the network.
     pub(crate) fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
         let socket = self.socket.as_ref()?;
-        Some((socket.local_addr().ok()?, socket.peer_addr().ok()?))
+        Some((socket.local_addr().ok()?.as_socket()?, socket.peer_addr().ok()?.as_socket()?))
     }
 
     /// Gives the socket back, and memory that a resting connection does not need.
@@ -90,7 +90,7 @@ impl Output {
 
     /// Whether the client has asked for something else meanwhile.
     pub(crate) fn is_input_waiting(&self) -> bool {
-        self.socket.as_ref().is_some_and(|socket| self.input.is_input_waiting(&SockRef::from(&**socket)))
+        self.socket.as_ref().is_some_and(|socket| self.input.is_input_waiting(socket))
     }
 
     /// What comes in from the same client.
@@ -200,10 +200,10 @@ impl Output {
         if self.delay.is_some() {
             return;
         }
-        self.write_to(&SockRef::from(&*socket));
+        self.write_to(&socket);
         while self.unwritten_bytes() > UNWRITTEN_BYTES_MAX && !self.broken {
             if connection_input::wait(&*socket, Readiness::Writable, PATIENCE) {
-                self.write_to(&SockRef::from(&*socket));
+                self.write_to(&socket);
             }
             self.broken |= self.input.is_abandoned();
         }

@@ -6,10 +6,11 @@
 //!
 //! Used by `session::worker`; the counts are the server's.
 
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use socket2::Socket;
 
 use crate::connection_input::{self, Readiness};
 
@@ -61,7 +62,7 @@ impl Drop for WaitingSlot<'_> {
 impl Haste {
     /// Waits until the client has sent something, or closed the line; false if it has not by the end of the thread's
     /// patience, or if too many threads wait already.
-    pub(crate) fn wait(&mut self, waiting: &WaitingThreads, socket: &TcpStream) -> bool {
+    pub(crate) fn wait(&mut self, waiting: &WaitingThreads, socket: &Socket) -> bool {
         let Some(_place) = WaitingSlot::take(&waiting.all, WAITING_THREADS_MAX) else { return false };
         let begun = Instant::now();
         let is_there = self.is_quick && look(waiting, socket, begun)
@@ -72,7 +73,7 @@ impl Haste {
 }
 
 /// Looks for input without sleeping, if not too many threads do that already.
-fn look(waiting: &WaitingThreads, socket: &TcpStream, begun: Instant) -> bool {
+fn look(waiting: &WaitingThreads, socket: &Socket, begun: Instant) -> bool {
     let Some(_place) = WaitingSlot::take(&waiting.looking, waiting.looking_max) else { return false };
     while begun.elapsed() < LOOKING {
         if connection_input::wait(socket, Readiness::Readable, Duration::ZERO) {

@@ -3,7 +3,7 @@
 //! Runs on a blocking thread while there are requests and for a moment longer ([`super::waiting`]): a client that soon
 //! asks again is answered without waking anybody else. Otherwise it rests as a value.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use farbird_wire::packet::{
 };
 use farbird_wire::protocol::ProtocolVersion;
 use farbird_wire::status::StatusVector;
-use socket2::SockRef;
+use socket2::Socket;
 
 use super::Session;
 use super::attach_parameters::{DatabaseParameters, LoginItems};
@@ -103,11 +103,16 @@ pub(super) enum AttachKind {
 
 impl Worker {
     /// A worker for a fresh connection.
-    pub(crate) fn new(shared: Arc<Shared>, peer: SocketAddr, input: Arc<ConnectionInput>) -> Worker {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        peer: SocketAddr,
+        introduction: Option<Introduction>,
+        input: Arc<ConnectionInput>,
+    ) -> Worker {
         Worker {
             shared,
             peer,
-            introduction: None,
+            introduction,
             caller: None,
             output: Output::new(input),
             negotiated: Negotiated::default(),
@@ -118,14 +123,14 @@ impl Worker {
 
     /// Answers requests in order, those that wait and those that come soon after the last answer. The socket must not
     /// block.
-    pub(crate) fn work(&mut self, socket: Arc<TcpStream>) {
+    pub(crate) fn work(&mut self, socket: Arc<Socket>) {
         self.output_mut().connect(Arc::clone(&socket));
         self.answer_all(&socket);
         self.output_mut().rest();
         self.output.input().rest();
     }
 
-    fn answer_all(&mut self, socket: &TcpStream) {
+    fn answer_all(&mut self, socket: &Socket) {
         let input = Arc::clone(self.output.input());
         // Steps of a login are each a work of their own: few of them may run at a time.
         let may_wait = input.is_logged_in();
@@ -144,12 +149,12 @@ impl Worker {
             if !may_wait || input.has_ended() || !self.wait_for_request(socket) {
                 return;
             }
-            input.receive(&SockRef::from(socket), &mut buffer);
+            input.receive(socket, &mut buffer);
         }
     }
 
     /// Waits for the client's next request, if not too many threads do that already.
-    fn wait_for_request(&mut self, socket: &TcpStream) -> bool {
+    fn wait_for_request(&mut self, socket: &Socket) -> bool {
         // What a slow client has not taken yet is written by the connection's task.
         if self.output_mut().has_unwritten() {
             return false;
@@ -262,11 +267,10 @@ impl Worker {
     }
 
     fn connect(&mut self, connect: &Connect) -> Stage {
-        self.introduction = self.shared.farlink.take_introduction(self.peer);
-        if let Some(program) = self.introduction.as_ref().and_then(|known| known.peer.parse().ok()) {
-            self.peer = program;
+        // An address that an edge tells proves nothing.
+        if self.introduction.is_none() {
+            self.caller = self.shared.external_callers.take(self.peer);
         }
-        self.caller = self.shared.external_callers.take(self.peer);
         let Some(choice) = connect.choose(PROTOCOL_NEWEST) else {
             self.output.reply(&Reply::Reject);
             return Stage::Ended;
