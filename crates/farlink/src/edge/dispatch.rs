@@ -35,13 +35,7 @@ impl Program {
             }
             Request::Connect(connect) => self.connect(connect),
             _ if !self.login.is_agreed() => self.end(),
-            Request::Cancel { kind } => {
-                // Another session would allow it.
-                if kind == cancel::DISABLE {
-                    self.tie();
-                }
-                self.ask(Ask::Cancel { kind });
-            }
+            Request::Cancel { kind } => self.cancel(kind),
             Request::AbortAuxConnection => self.quietly(&request, 0),
             Request::ContinueAuthentication(_)
             | Request::TrustedAuthentication(_)
@@ -64,6 +58,15 @@ impl Program {
         }
     }
 
+    /// op_cancel, which has no answer.
+    pub(super) fn cancel(&mut self, kind: u16) {
+        // Another session would allow it.
+        if kind == cancel::DISABLE {
+            self.tie();
+        }
+        self.ask(Ask::Cancel { kind });
+    }
+
     /// A request about the attached database.
     fn work_request(&mut self, request: Request) {
         if !leaves_no_trace(&request) {
@@ -80,14 +83,9 @@ impl Program {
             }
             Request::PrepareTransaction(handle)
             | Request::PrepareTransaction2 { transaction: handle, .. } => {
-                if let Some(transaction) = self.objects.transaction(handle.0) {
-                    transaction.is_opaque = true;
-                }
-                self.relay(&request, 0, None);
+                self.prepare_transaction(&request, handle.0);
             }
-            Request::Reconnect { .. } => {
-                self.make(&request, |handle| Effect::Begun { handle, tpb: Vec::new() });
-            }
+            Request::Reconnect { .. } => self.make(&request, |handle| Effect::Reconnected { handle }),
 
             Request::AllocateStatement(_) => self.allocate_statement(&request),
             Request::Prepare(text) => self.prepare(text),

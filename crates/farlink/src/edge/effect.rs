@@ -24,6 +24,8 @@ pub(super) enum Effect {
     Login,
     /// A transaction was to begin.
     Begun { handle: u16, tpb: Vec<u8> },
+    /// A transaction in limbo was to be taken over.
+    Reconnected { handle: u16 },
     /// A transaction was to end.
     Ended { transaction: u16, named: Option<NamedCommit> },
     /// What a transaction has changed was to be committed or undone; it goes on.

@@ -8,6 +8,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `program` | the face; requests in, answers out in their order |
+//! | `waiting` | requests whose turn it is not yet |
 //! | `login` | everything up to the attachment: layers, keys, what statements' descriptions depend on |
 //! | `attachment`, `greeting` | how far a login is, what is attached; how programs begin |
 //! | `dispatch` | which request is whose affair |
@@ -57,6 +58,7 @@ mod statement_cache;
 mod statements;
 mod transactions;
 mod usual;
+mod waiting;
 
 #[cfg(test)]
 mod tests;

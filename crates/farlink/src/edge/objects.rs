@@ -36,6 +36,8 @@ pub(super) enum Object {
 pub(super) struct Transaction {
     /// How its end is to be answered is the server's affair: nobody here knows all about it.
     pub(super) is_opaque: bool,
+    /// Whether the first phase of a two-phase commit was asked for: it may be in limbo then if its session ends.
+    pub(super) is_prepared: bool,
     /// Whether it may have changed something.
     pub(super) wrote: bool,
     /// Whether it may have changed definitions.
@@ -254,6 +256,14 @@ impl Objects {
     pub(super) fn transaction(&mut self, handle: u16) -> Option<&mut Transaction> {
         match self.get_mut(handle)? {
             Object::Transaction(transaction) => Some(transaction),
+            _ => None,
+        }
+    }
+
+    /// A statement, to be looked at.
+    pub(super) fn statement_ref(&self, handle: u16) -> Option<&Statement> {
+        match self.places.get(usize::from(handle))?.as_ref()? {
+            Object::Statement(statement) => Some(statement),
             _ => None,
         }
     }

@@ -1,7 +1,8 @@
 //! What became of a commit whose answer was lost with the session: it is asked for by its name in the next one.
 //!
 //! The program is told that it has committed only if the server says that the commit is on the disk, and that it has not only if the
-//! server says that it never will be. Its connection ends in either case: what it had open is gone.
+//! server says that it never will be. Its connection ends in either case: what it had open is gone, but for a transaction that was prepared
+//! and not committed, which is in limbo and can be taken over.
 
 use farbird_types::{Error, isc};
 use farbird_wire::packet::{Reply, Response};
@@ -41,6 +42,18 @@ impl Program {
         }
     }
 
+    fn has_prepared_what_it_commits(&mut self) -> bool {
+        let Some(Answer::Asked {
+            effect: Some(Effect::Ended { transaction, .. } | Effect::Retained { transaction, .. }),
+            ..
+        }) = self.answers.front()
+        else {
+            return false;
+        };
+        let transaction = *transaction;
+        self.objects.transaction(transaction).is_some_and(|transaction| transaction.is_prepared)
+    }
+
     /// What the origin says of the commit that was asked for.
     pub fn outcome(&mut self, outcome: CommitOutcome) {
         if self.ended || !self.is_over {
@@ -48,11 +61,13 @@ impl Program {
         }
         let response = match outcome {
             CommitOutcome::Committed => Response::success(),
-            CommitOutcome::NotCommitted => Response::error(
-                &Error::new(isc::ATT_SHUTDOWN)
-                    .and(isc::RANDOM)
-                    .with("the connection was lost before the commit: the transaction was rolled back"),
-            ),
+            CommitOutcome::NotCommitted => {
+                let what = match self.has_prepared_what_it_commits() {
+                    true => "the connection was lost before the commit: the transaction is in limbo",
+                    false => "the connection was lost before the commit: the transaction was rolled back",
+                };
+                Response::error(&Error::new(isc::ATT_SHUTDOWN).and(isc::RANDOM).with(what))
+            }
             CommitOutcome::Unknown => return self.break_connection(),
         };
         self.answers.clear();

@@ -8,7 +8,7 @@ use farbird_types::{Error, isc};
 use farbird_wire::counters::Counters as WireCounters;
 use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
 use farbird_wire::layers::{Incoming, Outgoing};
-use farbird_wire::packet::{Reply, Request, Response, StatementText};
+use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::ProtocolVersion;
 use farbird_wire::xdr::DecodeError;
 
@@ -20,11 +20,12 @@ use super::effect::Effect;
 use super::held::Held;
 use super::objects::Objects;
 use super::record::{Record, Recorder, Standing};
+use super::waiting::Waiting;
 use crate::message::{Ask, Channel, Cursor, RequestId, Tell, Ticket, ToOrigin};
 use crate::speculation::Speculator;
 
 /// Bytes that may wait to be understood before the program is not read from any more.
-const UNREAD_BYTES_MAX: usize = 1 << 20;
+pub(super) const UNREAD_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes for the program that are made without a look at whether it takes any: compressed requests can be a thousand times longer than what
 /// came.
@@ -72,8 +73,8 @@ pub struct Program {
     pub(super) speculator: Option<Box<Speculator>>,
     /// An execution whose result is on its way.
     pub(super) held: Option<Box<Held>>,
-    /// A request that ends a cursor whose rows are waited for: it is taken when they are answered.
-    behind_rows: Option<Box<Request>>,
+    /// Requests that have come before it was their turn.
+    pub(super) waiting: Waiting,
     /// The second connection, on which events come.
     pub(super) auxiliary: Auxiliary,
     /// The site's count of changed definitions, when it was looked at last.
@@ -139,7 +140,7 @@ impl Program {
             recorder: Recorder::default(),
             speculator: None,
             held: None,
-            behind_rows: None,
+            waiting: Waiting::default(),
             auxiliary: Auxiliary::None,
             definitions: 0,
             messages: Vec::new(),
@@ -226,7 +227,8 @@ impl Program {
     /// nobody can tell before.
     pub fn link_lost(&mut self) {
         self.is_lost = true;
-        let asks_in_vain = self.attaching_again.is_some() && !self.decoder.unread().is_empty();
+        let has_asked = !self.waiting.is_empty() || !self.decoder.unread().is_empty();
+        let asks_in_vain = self.attaching_again.is_some() && has_asked;
         let has_work = !self.answers.is_empty() || asks_in_vain || self.has_transactions();
         if !self.ended && !self.awaits_outcome() && has_work {
             self.break_connection();
@@ -300,7 +302,8 @@ impl Program {
 
     /// Whether so much waits to be answered that the program is not to be read from.
     pub fn is_full(&self) -> bool {
-        (self.is_paused() || self.behind_rows.is_some()) && self.decoder.unread().len() > UNREAD_BYTES_MAX
+        let unread = self.decoder.unread().len() + self.waiting.bytes();
+        (self.is_paused() || !self.waiting.is_empty()) && unread > UNREAD_BYTES_MAX
     }
 
     /// The database that it is attached to, if it is.
@@ -361,8 +364,7 @@ impl Program {
             while !self.is_paused() {
                 match self.next_request() {
                     Ok(Some(request)) => {
-                        self.site.count(|counters| counters.requests += 1);
-                        self.requests += 1;
+                        self.count_request();
                         self.request(request);
                         self.recorder.taken(self.answers.len(), self.now);
                         self.advance();
@@ -372,7 +374,10 @@ impl Program {
                     Err(_) => return self.end(),
                 }
             }
-            if self.is_paused() || self.behind_rows.is_some() || !self.incoming.has_more() {
+            if self.is_paused() || !self.waiting.is_empty() {
+                return self.take_cancels();
+            }
+            if !self.incoming.has_more() {
                 return;
             }
             let (incoming, wire) = (&mut self.incoming, &mut self.wire);
@@ -382,45 +387,24 @@ impl Program {
         }
     }
 
-    /// The next request whose turn it is, if there is one. What ends a cursor waits until the fetches before it are answered: a server
-    /// takes one after the other, and so the program has the rows that it has asked for.
+    /// The next request whose turn it is, if there is one.
     fn next_request(&mut self) -> Result<Option<Request>, DecodeError> {
-        let next = match self.behind_rows.take() {
-            Some(request) => Some(*request),
-            None => self.decoder.next_request()?,
-        };
-        match next {
-            Some(request) if self.ends_awaited_rows(&request) => {
-                self.behind_rows = Some(Box::new(request));
-                Ok(None)
+        if self.waiting.is_empty() {
+            let before = self.decoder.unread().len();
+            let Some(request) = self.decoder.next_request()? else { return Ok(None) };
+            if !self.ends_awaited_rows(&request) {
+                return Ok(Some(request));
             }
-            next => Ok(next),
+            self.waiting.push(request, before - self.decoder.unread().len());
+            return Ok(None);
         }
+        let is_its_turn = self.waiting.front().is_some_and(|request| !self.ends_awaited_rows(request));
+        Ok(if is_its_turn { self.waiting.pop() } else { None })
     }
 
-    /// Whether a request ends a cursor of which a fetch is not answered.
-    fn ends_awaited_rows(&mut self, request: &Request) -> bool {
-        let awaited = self.answers.iter().filter_map(|answer| match answer {
-            Answer::Fetch { statement, .. } => Some(*statement),
-            _ => None,
-        });
-        let awaited: Vec<u16> = awaited.collect();
-        match request {
-            _ if awaited.is_empty() => false,
-            Request::Detach(_) => true,
-            Request::FreeStatement { statement: handle, .. }
-            | Request::Prepare(StatementText { statement: handle, .. }) => {
-                awaited.contains(&self.objects.resolve(*handle).0)
-            }
-            Request::Commit(handle) | Request::Rollback(handle) => {
-                let transaction = Some(self.objects.resolve(*handle).0);
-                awaited.into_iter().any(|statement| {
-                    let statement = self.objects.statement(statement);
-                    statement.is_some_and(|statement| statement.cursor.transaction() == transaction)
-                })
-            }
-            _ => false,
-        }
+    pub(super) fn count_request(&mut self) {
+        self.site.count(|counters| counters.requests += 1);
+        self.requests += 1;
     }
 
     /// Sends answers as far as they are known, in their order.
@@ -485,7 +469,7 @@ impl Program {
         self.ended = true;
         self.recorder.ended(self.now);
         self.held = None;
-        self.behind_rows = None;
+        self.waiting.clear();
         self.speculate(|speculator, rules| speculator.finish(rules));
         self.speculator = None;
         self.release_memory();

@@ -168,8 +168,18 @@ impl Program {
     /// `succeeded` is the reply, unless it was an error.
     fn apply_response(&mut self, effect: Effect, succeeded: Option<Response>) {
         match (effect, succeeded) {
-            (Effect::Begun { handle, .. } | Effect::Compiled { handle, .. }, None) => {
+            (
+                Effect::Begun { handle, .. }
+                | Effect::Reconnected { handle }
+                | Effect::Compiled { handle, .. },
+                None,
+            ) => {
                 self.objects.remove(handle);
+            }
+            (Effect::Reconnected { handle }, Some(_)) => {
+                let transaction =
+                    Transaction { is_opaque: true, is_prepared: true, ..Transaction::default() };
+                self.objects.set(handle, Object::Transaction(Box::new(transaction)));
             }
             (Effect::Begun { handle, tpb }, Some(_)) => {
                 self.speculate_begun(handle, &tpb);

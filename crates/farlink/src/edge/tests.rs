@@ -26,6 +26,7 @@ mod again;
 mod ahead;
 mod attach_ahead;
 mod outcome;
+mod waiting;
 
 const NOW: Duration = Duration::ZERO;
 const SQL: &str = "select a from t";
@@ -478,8 +479,18 @@ fn rows_are_pushed_as_they_were_fetched_last_time() {
 
 #[test]
 fn what_ends_a_cursor_waits_for_the_rows_that_were_asked_for_before() {
-    let rolls_back = Request::Rollback(Handle(1));
-    for ends in [free(2, 1), free(2, 2), Request::Commit(Handle(1)), rolls_back, Request::Detach(Handle(0))] {
+    let transaction = Handle(1);
+    for ends in [
+        free(2, 1),
+        free(2, 2),
+        Request::Commit(transaction),
+        Request::Rollback(transaction),
+        Request::RollbackRetaining(transaction),
+        Request::PrepareTransaction(transaction),
+        Request::PrepareTransaction2 { transaction, message: b"for the coordinator".to_vec() },
+        execute_immediately(1, "/* the end */ Commit"),
+        Request::Detach(Handle(0)),
+    ] {
         let site = site(true);
         let mut played = Played::attached(&site, 1);
         played.says(&begin());
@@ -511,6 +522,9 @@ fn what_ends_a_cursor_waits_for_the_rows_that_were_asked_for_before() {
         played.tell(Tell::Rows { cursor, packets, rows: 1, end: Some(End::Complete) });
         let asked = played.asked();
         assert!(!asked.is_empty(), "{ends:?} was forgotten");
+        if let Some(Ask::Relay { id, .. }) = asked.last() {
+            played.replies(*id, &[done()]);
+        }
         played.output.drain(..opened.len());
         let answers = std::mem::take(&mut played.output);
         let [mut first, mut second] = [Vec::new(), Vec::new()];

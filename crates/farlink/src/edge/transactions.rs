@@ -101,6 +101,16 @@ impl Program {
         self.answer(Response::success(), Some(Saved::End));
     }
 
+    /// op_prepare, op_prepare2: the first phase of a two-phase commit. From here on the server alone answers for the transaction.
+    pub(super) fn prepare_transaction(&mut self, request: &Request, handle: u16) {
+        // A statement in it is refused: nothing is to be answered by what was run ahead.
+        self.speculate(|speculator, rules| speculator.wrote(rules, handle));
+        if let Some(transaction) = self.objects.transaction(handle) {
+            (transaction.is_opaque, transaction.is_prepared) = (true, true);
+        }
+        self.relay(request, 0, None);
+    }
+
     /// So that it can be asked what became of the commit, should the answer be lost.
     fn name_commit(&mut self, transaction: u16) -> Option<NamedCommit> {
         let database = self.attachment.as_ref()?.database?;

@@ -171,6 +171,76 @@ fn a_cut_at_every_step_loses_nothing() {
     }
 }
 
+/// Attaches, inserts a row, prepares its transaction and commits it; gives what the program was told of preparing and of the commit.
+fn insert_in_two_phases(world: &World, server: &TestServer, id: i64) -> Result<(Said, Option<Said>), Error> {
+    let said = |result: Result<(), Error>| match result {
+        Ok(()) => Said::Done,
+        Err(error) if is_broken(&error) => Said::Unknown,
+        Err(error) => panic!("an end failed wrongly: {error}"),
+    };
+    let connection = world.attach("two.fdb", &options(server, "2.5"))?;
+    let transaction = connection.begin(&TransactionOptions::default())?;
+    connection.run(&transaction, &format!("insert into ledger values ({id})"))?;
+    let prepared = said(connection.prepare_transaction(&transaction, b"one of two"));
+    let committed = (prepared == Said::Done).then(|| said(connection.commit(transaction)));
+    Ok((prepared, committed))
+}
+
+/// Who has been told that a transaction is prepared finds it committed or in limbo, whatever is cut when; through the edge it can be
+/// taken over and ended.
+#[test]
+fn a_prepared_transaction_outlives_every_cut() {
+    let server = TestServer::start();
+    let admin = server.create("two.fdb", &TABLES);
+    let (mut id, mut in_limbo, mut committed) = (0, 0, 0);
+    for outage in OUTAGES {
+        let mut step = 0;
+        loop {
+            id += 1;
+            let world = world(&server, Conditions::delay(ONE_WAY), step + 1);
+            world.network(|network| network.cut_after(step, outage));
+            let said = insert_in_two_phases(&world, &server, id);
+            let was_cut = !world.network(|network| network.has_cut());
+            world.network(|network| network.spare_cut());
+            world.pass(outage + GRACE + Duration::from_secs(1));
+            let what = format!("{outage:?}, step {step}: {said:?}");
+            no_transaction_is_left(&admin, &what);
+            let again = world.attach("two.fdb", &options(&server, "2.5")).unwrap();
+            let limbo = again.limbo().unwrap();
+            assert!(limbo.len() <= 1, "{what}: {limbo:?}");
+            match &said {
+                Ok((Said::Done, Some(Said::Done))) => assert!(limbo.is_empty(), "{what}: {limbo:?}"),
+                Ok(_) => {}
+                Err(error) => assert!(is_broken(error), "{what}"),
+            }
+            let was_taken_over = !limbo.is_empty();
+            for number in limbo {
+                let taken = again.take_over(number).unwrap();
+                match id % 2 == 0 {
+                    true => again.commit(taken).unwrap(),
+                    false => again.rollback(taken).unwrap(),
+                }
+                assert!(again.take_over(number).is_err(), "{what}: it is ended");
+            }
+            assert!(again.limbo().unwrap().is_empty(), "{what}");
+            again.close().unwrap();
+            let is_there = ledger(&admin).contains(&id);
+            match said {
+                _ if was_taken_over => assert_eq!(is_there, id % 2 == 0, "{what}"),
+                Ok((Said::Done, _)) => assert!(is_there, "{what}: neither in limbo nor committed"),
+                Ok((Said::Unknown, _)) | Err(_) => assert!(!is_there, "{what}: done without a commit"),
+            }
+            (in_limbo, committed) = (in_limbo + i32::from(was_taken_over), committed + i32::from(is_there));
+            if !was_cut {
+                break;
+            }
+            step += 1;
+            assert!(step < 400, "{what}: it never ends");
+        }
+    }
+    assert!(in_limbo > 0 && committed > 0, "{in_limbo} in limbo, {committed} committed");
+}
+
 /// A loop whose queries are run ahead, cut at every step for less than the grace: the program notices nothing.
 #[test]
 fn a_loop_goes_on_over_a_cut() {

@@ -496,14 +496,14 @@ fn privileges_are_revoked() {
     let grant = |admin: &Connection| grants.iter().for_each(|grant| run(admin, grant));
     let reader =
         ConnectOptions { tuning: Tuning::preset("2.5").unwrap(), ..ConnectOptions::new("reader", "reader") };
-    for prepares in [true, false] {
+    for (prepares, by_edge) in [(true, true), (true, false), (false, true), (false, false)] {
         let program = Loop { inner: &[], prepares, options: Some(reader.clone()) };
         for isolation in [Isolation::Snapshot, Isolation::ReadCommitted] {
             theatre.check_in(isolation, &program, &grant, &|scene, row| {
                 if row == 2 {
-                    let other = match row % 2 {
-                        0 => scene.side.attach(&scene.side.options()),
-                        _ => scene.side.attach_at_server(),
+                    let other = match by_edge {
+                        true => scene.side.attach(&scene.side.options()),
+                        false => scene.side.attach_at_server(),
                     };
                     scene.by(&other, "revoke select on item from reader");
                     other.close().unwrap();
@@ -649,6 +649,16 @@ fn what_does_more_than_read_is_never_run_ahead() {
         "create view noting_view (id, m) as select id, noting(id) from customer",
         "create table lazy (id integer, done computed by (noting(id)))",
         "insert into lazy (id) values (3)",
+        "create package tools as begin \
+           function noting (n integer) returns integer; \
+           procedure listed returns (m integer); end",
+        "create package body tools as begin \
+           function noting (n integer) returns integer as begin insert into journal values ('packed', :n); return n; end \
+           procedure listed returns (m integer) as begin insert into journal values ('listed', 1); m = 3; suspend; end end",
+        "create view packed_view (id, m) as select id, tools.noting(id) from customer",
+        "create function dynamic (n integer) returns integer as begin \
+           execute statement ('insert into journal values (''dynamic'', ?)') (:n); return n; end",
+        "create view dynamic_view (id, m) as select id, dynamic(id) from customer",
     ]);
     let program = Loop {
         inner: &[
@@ -664,6 +674,13 @@ fn what_does_more_than_read_is_never_run_ahead() {
             "select id from customer where id = ? for update",
             "select (select count(*) from journal where what = 'noted') from customer where id = ?",
             "select id from customer where id = ? and exists (select m from noted(1))",
+            "select tools.noting(?) from rdb$database",
+            "select m from tools.listed where m = ?",
+            "select m from packed_view where id = ?",
+            "select dynamic(?) from rdb$database",
+            "select m from dynamic_view where id = ?",
+            "execute block (n integer = ?) returns (m integer) as begin \
+               execute statement ('insert into journal values (''block'', ?)') (:n); m = n; suspend; end",
         ],
         ..PLAIN
     };

@@ -127,6 +127,75 @@ fn questions_after_each_execution_cost_no_trips() {
     }
 }
 
+/// A query for each customer.
+fn loop_over_customers(connection: &Connection, inner: &str) -> Vec<Vec<Value>> {
+    let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+    let outer = connection.prepare(&transaction, "select id from customer order by id").unwrap();
+    let inner = connection.prepare(&transaction, inner).unwrap();
+    let mut seen = Vec::new();
+    for row in connection.query(&transaction, &outer, &[]).unwrap() {
+        let id = row.unwrap().to_values();
+        let rows = connection.query(&transaction, &inner, &id).unwrap();
+        seen.extend(rows.map(|row| row.unwrap().to_values()));
+    }
+    connection.commit(transaction).unwrap();
+    seen
+}
+
+/// Before a Firebird server: what the catalogue shows to only read is run ahead as if the text were believed, and the look-ups cost no trip.
+/// What calls more behind a name is run as often as the program asks.
+#[test]
+fn what_the_catalogue_shows_to_read_only_is_run_ahead() {
+    let server = TestServer::start();
+    let direct = server.create("shown.fdb", &TABLES);
+    for text in [
+        "create table journal (id integer)",
+        "create function noting (n integer) returns integer as begin insert into journal values (:n); return n; end",
+        "create view plain (customer, total) as select customer, total * 2 from orders",
+        "create view noted (customer, total) as select id, noting(id) from customer",
+        "create table lazy (id integer, done computed by (noting(id)))",
+        "insert into lazy (id) select id from customer",
+        "create procedure listed returns (customer integer) as begin insert into journal values (1); customer = 100; suspend; end",
+    ] {
+        crate::server::run(&direct, text);
+    }
+    let count = || {
+        let transaction = direct.begin(&TransactionOptions::default()).unwrap();
+        let rows = direct.query_all(&transaction, "select count(*) from journal").unwrap();
+        direct.commit(transaction).unwrap();
+        let Value::Integer { unscaled, .. } = rows[0][0] else { panic!("{rows:?}") };
+        unscaled
+    };
+    for (inner, is_plain) in [
+        ("select total from orders where customer = ? order by id", true),
+        ("select total from plain where customer = ?", true),
+        ("select total from noted where customer = ?", false),
+        ("select done from lazy where id = ?", false),
+        ("select customer from listed where customer = ?", false),
+    ] {
+        let before = count();
+        let expected = loop_over_customers(&direct, inner);
+        let each = count() - before;
+        assert_eq!(each == 0, is_plain, "{inner}");
+        let world = World::looking_up(server.address, link());
+        for run in 1..4 {
+            let before = count();
+            let (seen, trips) = world.trips(|| {
+                let connection = world.attach("shown.fdb", &options_of(&server, "2.5")).unwrap();
+                loop_over_customers(&connection, inner)
+            });
+            assert_eq!(seen, expected, "{inner}");
+            assert_eq!(count() - before, each, "{inner}: run as often as it is asked for");
+            match (is_plain, run) {
+                (true, 1) => assert!(trips <= 10.01, "{inner}: {trips} trips"),
+                (true, _) => assert!(trips <= 7.01, "{inner}: run {run}: {trips} trips"),
+                (false, _) => assert!(trips > 56.0, "{inner}: {trips} trips"),
+            }
+        }
+        assert_eq!(world.site().rules().total().used > 0, is_plain, "{inner}");
+    }
+}
+
 /// Nobody tells of commits: in READ COMMITTED each query is asked.
 #[test]
 fn without_notices_read_committed_costs_each_trip() {

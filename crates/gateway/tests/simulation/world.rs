@@ -150,16 +150,21 @@ pub(crate) struct World(Arc<Mutex<Inner>>);
 impl World {
     /// Before a server that knows nothing of farlinks; texts are believed.
     pub(crate) fn new(server: SocketAddr, link: Link) -> World {
-        World::before(server, link, None)
+        World::before(server, link, None, true)
+    }
+
+    /// Before a server that knows nothing of farlinks; what queries name is looked up in its catalogue.
+    pub(crate) fn looking_up(server: SocketAddr, link: Link) -> World {
+        World::before(server, link, None, false)
     }
 
     /// Before a Farbird server that is its own origin.
     pub(crate) fn of_farbird(server: SocketAddr, farlink: Farlink, link: Link) -> World {
-        World::before(server, link, Some(Told::new(farlink)))
+        World::before(server, link, Some(Told::new(farlink)), true)
     }
 
-    fn before(server: SocketAddr, link: Link, told: Option<Told>) -> World {
-        let site = edge::Site::new(edge::Limits { texts_show_purity: true, ..edge::Limits::default() });
+    fn before(server: SocketAddr, link: Link, told: Option<Told>, texts_show_purity: bool) -> World {
+        let site = edge::Site::new(edge::Limits { texts_show_purity, ..edge::Limits::default() });
         let is_farbird = told.is_some();
         let mut inner = Inner {
             now: Duration::ZERO,

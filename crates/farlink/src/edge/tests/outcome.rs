@@ -7,6 +7,11 @@ const FIRST_NAME: u128 = 77;
 
 /// A program that waits for its commit to be answered.
 fn committing(site: &Arc<Site>) -> Played {
+    committing_behind(site, |_, _| {})
+}
+
+/// The same, behind something else that it does with its transaction.
+fn committing_behind(site: &Arc<Site>, does: impl FnOnce(&mut Played, Handle)) -> Played {
     site.name_commits_from(FIRST_NAME);
     let mut played = Played::attached(site, 1);
     let (database, commit) = (7, CommitPoint(1));
@@ -27,8 +32,9 @@ fn committing(site: &Arc<Site>) -> Played {
         flags: 0,
     }));
     let id = played.relayed();
-    played.replies(id, &[done()]);
+    played.replies(id, &[made(transaction.0)]);
     played.answers(1);
+    does(&mut played, transaction);
     played.says(&Request::Commit(transaction));
     let asked = played.asked();
     let name = FIRST_NAME.to_le_bytes();
@@ -80,4 +86,25 @@ fn who_cannot_be_told_gets_a_broken_connection() {
     let mut idle = Played::attached(&site(true), 1);
     idle.machine.session_over("over");
     assert!(idle.machine.is_ended());
+}
+
+/// A prepared transaction outlives its session: it is not rolled back.
+#[test]
+fn who_has_prepared_is_told_of_limbo() {
+    for is_prepared in [true, false] {
+        let mut played = committing_behind(&site(true), |played, transaction| {
+            if is_prepared {
+                played.says(&Request::PrepareTransaction(transaction));
+                let id = played.relayed();
+                played.replies(id, &[done()]);
+                played.answers(1);
+            }
+        });
+        played.machine.session_over("over");
+        played.machine.outcome(CommitOutcome::NotCommitted);
+        played.collect();
+        let told = format!("{:?}", played.response().status.error());
+        assert_eq!(told.contains("is in limbo"), is_prepared, "{told}");
+        assert_eq!(told.contains("was rolled back"), !is_prepared, "{told}");
+    }
 }
