@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use farbird_farlink::edge::{Program, Site, Standing};
+use farbird_farlink::edge::{Entry, Program, Site, Standing};
 use farbird_farlink::link::{Event, Health, Link, Message, SessionId};
 use farbird_farlink::message::{Channel, ToEdge};
 use parking_lot::Mutex;
@@ -117,6 +117,20 @@ impl Edge {
     /// How it is.
     pub fn status(&self) -> EdgeStatus {
         EdgeStatus { programs: self.shared.programs.lock().len(), link: self.shared.hub.health() }
+    }
+
+    /// The time by which [`Edge::entries`] tell theirs.
+    pub fn now(&self) -> Duration {
+        self.shared.hub.now()
+    }
+
+    /// What programs did lately, each in its order; those that have gone lately too.
+    pub fn entries(&self) -> Vec<Entry> {
+        let programs = self.shared.programs.lock();
+        let gone = self.shared.gone.lock();
+        let records =
+            programs.values().map(|known| &known.record).chain(gone.iter().map(|gone| &gone.record));
+        records.flat_map(|record| record.entries()).collect()
     }
 
     /// Looks at the list of trusted ends now rather than within a second, and takes other settings but for where it listens, what it

@@ -56,6 +56,27 @@ pub enum Verb {
     Other,
 }
 
+impl Verb {
+    /// Its name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verb::Connect => "connect",
+            Verb::Begin => "begin",
+            Verb::Prepare => "prepare",
+            Verb::Execute => "execute",
+            Verb::Batch => "batch",
+            Verb::Read => "read BLOB",
+            Verb::Write => "write BLOB",
+            Verb::Ask => "ask",
+            Verb::Commit => "commit",
+            Verb::Rollback => "roll back",
+            Verb::Detach => "detach",
+            Verb::Cancel => "cancel",
+            Verb::Other => "other",
+        }
+    }
+}
+
 /// From where the answer came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

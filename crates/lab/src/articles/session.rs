@@ -111,12 +111,19 @@ impl Session {
     }
 
     /// Takes leave.
-    pub(super) fn close(mut self) -> Result<()> {
+    pub(super) fn close(self) -> Result<()> {
+        self.close_and_tell().map(drop)
+    }
+
+    /// Takes leave, and gives the first flights of all, those of the leave among them.
+    pub(super) fn close_and_tell(mut self) -> Result<Vec<FlightRecord>> {
         self.attached()?;
         if let Some(transaction) = self.transaction.take() {
             self.connection.commit(transaction)?;
         }
-        Ok(self.connection.close()?)
+        let closed = self.connection.clone();
+        self.connection.close()?;
+        Ok(closed.flights())
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
             across: None,
             rows: 1,
             content_bytes: 0,
-            flights: Vec::new(),
+            asked: Vec::new(),
             bursts: Vec::new(),
         }
     }

@@ -15,9 +15,11 @@ pub mod line;
 pub mod program;
 pub mod tables;
 
+use std::time::Duration;
+
 use serde::Serialize;
 
-use super::{FlightRecord, Preset};
+use super::Preset;
 
 pub use goal::{Goal, goals};
 pub use line::{Line, LineFigure};
@@ -134,6 +136,15 @@ impl Way {
     }
 }
 
+/// What a program asked at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// When, counted from where its time begins.
+    pub at: Duration,
+    /// Names of what it asked, and how often each stood there.
+    pub requests: Vec<(String, u64)>,
+}
+
 /// What came of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FarFigure {
@@ -165,9 +176,9 @@ pub struct FarFigure {
     pub rows: u64,
     /// Bytes of BLOBs read.
     pub content_bytes: u64,
-    /// What the program did, and when.
+    /// What the program asked, and when; none where nobody sees that.
     #[serde(skip)]
-    pub flights: Vec<FlightRecord>,
+    pub asked: Vec<Asked>,
     /// What the link carried, and when.
     #[serde(skip)]
     pub bursts: Vec<crate::link::Burst>,

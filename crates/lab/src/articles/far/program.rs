@@ -7,7 +7,7 @@ use farbird_client::{Isolation, Statement, TransactionOptions, Value};
 use super::super::session::Session;
 use super::super::{FlightRecord, Observer, Preset, Server, Settings, blobs::BlobQuery, go_on};
 use super::tables::fetch_plan;
-use super::{Sizes, Work};
+use super::{Asked, Sizes, Work};
 use crate::link::LinkOptions;
 use crate::{Failure, Result};
 
@@ -24,8 +24,8 @@ pub struct Done {
     pub rows: u64,
     /// Bytes of BLOBs read.
     pub content_bytes: u64,
-    /// What it did, and when, counted from where its time begins.
-    pub flights: Vec<FlightRecord>,
+    /// What it asked.
+    pub asked: Vec<Asked>,
 }
 
 /// Runs a program at `server`: the server itself, one end of a link, or an edge. `started` is called when its time begins. A loop
@@ -83,24 +83,18 @@ pub fn run(
     let elapsed = begin.elapsed();
     let Program { session, share, rows, content_bytes, .. } = program;
     let counters = session.counters();
-    let flights = flights_since(session.flights(), begin - connecting);
     let waits = counters.round_trips - if connects { 0 } else { before.round_trips };
-    if work != Work::Nested {
-        session.close()?;
-        return Ok(Done { elapsed, share, waits, rows, content_bytes, flights });
-    }
+    let asked = asked_since(session.close_and_tell()?, begin - connecting);
     // Taking leave is part of that program.
-    session.close()?;
-    Ok(Done { elapsed: begin.elapsed(), share, waits, rows, content_bytes, flights })
+    let elapsed = if work == Work::Nested { begin.elapsed() } else { elapsed };
+    Ok(Done { elapsed, share, waits, rows, content_bytes, asked })
 }
 
-/// Flights that left since then, by the time from there on.
-fn flights_since(flights: Vec<FlightRecord>, begin: Duration) -> Vec<FlightRecord> {
-    let since = flights.into_iter().filter_map(|mut flight| {
-        flight.departure = flight.departure.checked_sub(begin)?;
-        flight.first_answer = flight.first_answer.map(|time| time.saturating_sub(begin));
-        flight.last_answer = flight.last_answer.map(|time| time.saturating_sub(begin));
-        Some(flight)
+/// What left since then, by the time from there on.
+fn asked_since(flights: Vec<FlightRecord>, begin: Duration) -> Vec<Asked> {
+    let since = flights.into_iter().filter_map(|flight| {
+        let requests = flight.requests.into_iter().map(|(name, count)| (name, u64::from(count)));
+        Some(Asked { at: flight.departure.checked_sub(begin)?, requests: requests.collect() })
     });
     since.collect()
 }

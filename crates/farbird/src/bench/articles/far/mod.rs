@@ -355,8 +355,11 @@ fn one_run(
             (done, waits)
         }
         Subject::Command(command) => {
+            let begin = site.map(Site::now);
             started();
-            (run_command(command, server)?, None)
+            let mut done = run_command(command, server)?;
+            done.asked = site.zip(begin).map_or_else(Vec::new, |(site, begin)| site.asked_since(begin));
+            (done, None)
         }
     };
     let (work, command, preset) = match subject {
@@ -380,7 +383,7 @@ fn one_run(
         across: site.map(|site| site.trips() - before).or(waits),
         rows: done.rows,
         content_bytes: done.content_bytes,
-        flights: done.flights,
+        asked: done.asked,
         bursts: bursts.unwrap_or_default(),
     })
 }
@@ -406,6 +409,6 @@ fn run_command(command: &str, server: &Server) -> anyhow::Result<far::Done> {
         waits: 0,
         rows: 0,
         content_bytes: 0,
-        flights: Vec::new(),
+        asked: Vec::new(),
     })
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use farbird_lab::articles::FlightRecord;
-use farbird_lab::articles::far::{FarFigure, Goal, Way};
+use farbird_lab::articles::far::{Asked, FarFigure, Goal, Way};
 use farbird_lab::link::{Burst, Direction};
 use farbird_lab::report::{
     BarKind, Block, Cell, Lane, Report, Section, Series, Step, Table, Tone, Waterfall, bytes, count,
@@ -170,7 +169,8 @@ fn waterfalls(figures: &[FarFigure]) -> Option<Section> {
     (!blocks.is_empty()).then(|| Section {
         heading: "What crossed the link".to_owned(),
         lead: "What left together, when it left, and when what came next began and ended to arrive. Beside it stands what the \
-               program had asked since the line above, of the server or of the edge beside it."
+               program had asked since the line above, of the server or of the edge beside it; what a program of yours asks is seen by \
+               the edge alone."
             .to_owned(),
         blocks,
     })
@@ -199,7 +199,7 @@ fn lanes(figure: &FarFigure) -> Vec<Lane> {
         let arrival = burst.sent_from + round_trip;
         let first_answer = arrived.iter().map(|answer| answer.received_from).min().unwrap_or(arrival);
         lanes.push(Lane {
-            label: asked(&figure.flights, before, burst.sent_until + slack),
+            label: asked(&figure.asked, before, burst.sent_until + slack),
             step: Step(3),
             departure: burst.sent_from,
             first_answer,
@@ -212,10 +212,10 @@ fn lanes(figure: &FarFigure) -> Vec<Lane> {
 }
 
 /// What a program has asked in this time: `execute x12, fetch x12`.
-fn asked(flights: &[FlightRecord], from: Duration, until: Duration) -> String {
-    let mut counts: Vec<(&str, u32)> = Vec::new();
-    for flight in flights.iter().filter(|flight| flight.departure > from && flight.departure <= until) {
-        for (name, count) in &flight.requests {
+fn asked(asked: &[Asked], from: Duration, until: Duration) -> String {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for asked in asked.iter().filter(|asked| asked.at > from && asked.at <= until) {
+        for (name, count) in &asked.requests {
             let name = name.strip_prefix("op_").unwrap_or(name);
             let name = name.strip_suffix("_statement").unwrap_or(name);
             match counts.iter_mut().find(|(known, _)| *known == name) {

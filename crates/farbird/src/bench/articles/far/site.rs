@@ -10,6 +10,7 @@ use farbird_gateway::origin::{Credentials, Knowledge, Origin};
 use farbird_gateway::pairing::Keys;
 use farbird_gateway::settings::{EdgeSettings, OriginSettings};
 use farbird_gateway::transport::Transport;
+use farbird_lab::articles::far::Asked;
 use farbird_lab::link::{Link, LinkOptions};
 use tokio::runtime::Runtime;
 
@@ -105,6 +106,20 @@ impl Site {
     /// How often programs have waited for the origin.
     pub(super) fn trips(&self) -> u64 {
         self.edge.site().counters().trips
+    }
+
+    /// The time by the edge's clock.
+    pub(super) fn now(&self) -> Duration {
+        self.edge.now()
+    }
+
+    /// What programs have asked of the edge since then, as far as it remembers.
+    pub(super) fn asked_since(&self, begin: Duration) -> Vec<Asked> {
+        let entries = self.edge.entries().into_iter().filter_map(|entry| {
+            let requests = vec![(entry.verb.name().to_owned(), entry.count)];
+            Some(Asked { at: entry.begun.checked_sub(begin)?, requests })
+        });
+        entries.collect()
     }
 
     /// What lies between edge and origin.
