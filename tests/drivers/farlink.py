@@ -57,7 +57,7 @@ class Farlink:
 
     def __init__(self, binary, server=None, rtt=None, transport="auto", credentials=None):
         """`server`: (host, port) of one that runs; None: `farbird serve --farlink`. `rtt`: a round trip such as 100ms; the link is TCP then.
-        `credentials`: (user, password) as whom the origin logs in itself, before a server that demands encryption."""
+        `credentials`: pairs of user and password as whom the origin logs in itself, before a server that demands encryption."""
         self.binary = binary
         self.folder = tempfile.TemporaryDirectory(prefix="farbird-farlink-")
         self.host, self.port = "127.0.0.1", free_port()
@@ -94,7 +94,7 @@ class Farlink:
             return []
         file = Path(self.folder.name, "credentials.toml")
         file.touch(mode=0o600)
-        file.write_text('[users]\n{} = "{}"\n'.format(*credentials))
+        file.write_text("[users]\n" + "".join(f'{user} = "{password}"\n' for user, password in credentials))
         return ["--credentials", "credentials.toml"]
 
     def pair(self):

@@ -520,7 +520,7 @@ async function transactions() {
 }
 
 async function users() {
-    const name = `EVE_${process.pid}`;
+    const name = process.env.FIREBIRD_GUEST || `EVE_${process.pid}`;
     const listed = async () => (await query('SELECT COUNT(*) FROM SEC$USERS WHERE SEC$USER_NAME = ?', [name]))[0][0];
     await query(`CREATE USER ${name} PASSWORD 'first secret'`);
     await commit();

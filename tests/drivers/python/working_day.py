@@ -495,7 +495,7 @@ class Day:
             # The process ends with this transaction open.
 
     def users(self):
-        name, driver = f"EVE_{os.getpid()}", self.driver
+        name, driver = os.environ.get("FIREBIRD_GUEST", f"EVE_{os.getpid()}"), self.driver
         driver.make_user(self.connection, name, "first secret")
         assert name in driver.user_names(self.connection), "the new user is not listed"
         guest = driver.connect(user=name.lower(), password="first secret")
