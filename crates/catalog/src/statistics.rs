@@ -17,7 +17,14 @@ pub trait StatisticsSource: Send + Sync {
 
 /// Where the figures of a catalog's tables come from; by default there are none. Copies have one source.
 #[derive(Clone, Default)]
-pub struct Statistics(Option<Arc<Source>>);
+pub struct Statistics {
+    source: Option<Arc<Source>>,
+    /// What a transaction sees of tables that it has changed much.
+    seen: Arc<[Seen]>,
+}
+
+/// The figures of a table as one transaction sees it.
+pub type Seen = (RelationId, Arc<RelationStatistics>);
 
 struct Source {
     own: Arc<dyn StatisticsSource>,
@@ -42,27 +49,39 @@ impl Statistics {
 
     /// Figures from this source.
     pub fn from_source(source: Arc<dyn StatisticsSource>) -> Statistics {
-        Statistics(Some(Arc::new(Source { own: source, believed: RwLock::default() })))
+        let source = Source { own: source, believed: RwLock::default() };
+        Statistics { source: Some(Arc::new(source)), seen: Arc::default() }
+    }
+
+    /// The same source, but for these tables.
+    #[must_use]
+    pub fn with(&self, seen: &[Seen]) -> Statistics {
+        Statistics { source: self.source.clone(), seen: seen.into() }
     }
 
     /// Makes the planner believe other figures from here on, of all catalogs of an open database; `None`: its own again. So
     /// any plan can be had that the planner would ever choose, and none gives other rows.
     pub fn believe(&self, figures: Option<Arc<dyn StatisticsSource>>) {
-        if let Some(source) = &self.0 {
+        if let Some(source) = &self.source {
             *source.believed.write() = figures;
         }
     }
 
     /// What is known of a table; nothing if it has no rows, since it will have some.
     pub fn relation(&self, relation: RelationId) -> Option<Arc<RelationStatistics>> {
-        let source = self.0.as_ref()?;
-        let believed = source.believed.read().clone();
-        believed.as_ref().unwrap_or(&source.own).relation(relation).filter(|statistics| statistics.rows > 0)
+        let source = self.source.as_ref()?;
+        let seen =
+            || self.seen.iter().find(|(id, _)| *id == relation).map(|(_, figures)| Arc::clone(figures));
+        let figures = match source.believed.read().clone() {
+            Some(believed) => believed.relation(relation),
+            None => seen().or_else(|| source.own.relation(relation)),
+        };
+        figures.filter(|statistics| statistics.rows > 0)
     }
 }
 
 impl fmt::Debug for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Statistics" } else { "NoStatistics" })
+        f.write_str(if self.source.is_some() { "Statistics" } else { "NoStatistics" })
     }
 }

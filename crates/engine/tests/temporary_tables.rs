@@ -177,3 +177,35 @@ fn keys_refer_only_to_rows_that_last_as_long() {
                  where rdb$relation_name in ('T', 'SHORT', 'KEPT') order by 1";
     assert_eq!(session.rows(types), ["KEPT4", "SHORT5", "T0"]);
 }
+
+#[test]
+fn plans_know_the_rows_that_only_the_session_or_its_transaction_sees() {
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create table large (id int not null primary key, amount int)");
+    session.execute("create table own (id int)");
+    session.execute("create global temporary table short (id int)");
+    session
+        .execute("create global temporary table kept (id int not null primary key) on commit preserve rows");
+    session.commit();
+    session.execute(
+        "execute block as declare i int = 0; begin while (i < 20000) do begin insert into large values (:i, :i); i = i + 1; end end",
+    );
+    session.commit();
+    let join =
+        |table: &str| format!("explain select count(l.amount) from {table} s join large l on l.id = s.id");
+    for table in ["own", "short", "kept"] {
+        session.execute(&format!("insert into {table} values (1)"));
+        let few = session.rows(&join(table)).join("\n");
+        assert!(few.contains("Nested Loop"), "{table}: {few}");
+        session.execute(&format!("insert into {table} select id from large where id > 1"));
+        let many = session.rows(&join(table)).join("\n");
+        assert!(many.contains("Hash Join"), "{table}: {many}");
+    }
+    session.commit();
+    let committed = session.rows(&join("kept")).join("\n");
+    assert!(committed.contains("Hash Join"), "{committed}");
+    let mut other = database.attach("SYSDBA", None);
+    other.execute("insert into kept values (1)");
+    let of_other = other.rows(&join("kept")).join("\n");
+    assert!(of_other.contains("Nested Loop"), "{of_other}");
+}

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use farbird_catalog::statistics::Statistics;
-use farbird_catalog::{Index, Relation, RelationKind};
+use farbird_catalog::{Index, Relation};
 use farbird_expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
 use farbird_function::date::part_value;
 use farbird_sql::ast::{self, ComparisonOperator};
@@ -22,7 +22,7 @@ use crate::prefix::like_prefix;
 
 /// Rows of a table of which nothing is known.
 const ROWS_UNKNOWN: f64 = 10.0;
-/// Rows of a temporary table, which each session has its own of: enough that none is gone through for each row of another.
+/// Rows of a temporary table that nobody has filled yet: enough that none is gone through for each row of another.
 const ROWS_TEMPORARY: f64 = 1_000.0;
 /// Rows of a block, when nothing is known.
 const BLOCK_ROWS: f64 = 350.0;
@@ -652,11 +652,10 @@ fn part_below(column: &ColumnStatistics, value: &Value) -> Option<f64> {
     Some(part + rest * (count(slice as u64) + within) / count(slices as u64))
 }
 
-/// What is known of a table; nothing of those that have no rows of their own.
+/// What is known of a table; nothing of those that have no rows in the store, and of temporary tables only in a plan for a
+/// session or transaction that keeps rows in them.
 fn of_table(statistics: &Statistics, relation: &Relation) -> Option<Arc<RelationStatistics>> {
-    // The catalog's relation of a temporary table has no rows of its own.
-    let is_stored = relation.kind == RelationKind::Table;
-    is_stored.then(|| statistics.relation(RelationId(relation.id.0))).flatten()
+    relation.is_stored().then(|| statistics.relation(RelationId(relation.id.0))).flatten()
 }
 
 fn rows_of_table(relation: &Relation, known: Option<&RelationStatistics>) -> f64 {

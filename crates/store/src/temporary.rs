@@ -176,6 +176,11 @@ fn instance_layout(
 }
 
 impl Instance {
+    /// The catalog's number of each index that it was begun with, and its own.
+    pub(crate) fn indexes(&self) -> Arc<[(IndexId, IndexId)]> {
+        Arc::clone(&self.indexes)
+    }
+
     /// Its layout for rows as `source`, the catalog's layout, describes them, and whether that is another one than last time, to be
     /// registered: transactions that change the definition, and those that do not see that, take turns.
     ///

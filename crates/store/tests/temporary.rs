@@ -307,3 +307,24 @@ fn nobody_begins_an_instance_while_an_index_is_added() {
     drop((writer, session));
     assert_nothing_left(&store);
 }
+
+#[test]
+fn a_transaction_knows_how_many_rows_it_and_its_session_keep() {
+    let store = memory_store();
+    let layout = temporary(TemporaryRows::UntilSessionEnds);
+    let session = Arc::new(SessionRelations::new(&store));
+    let writer = of_session(&store, &session);
+    assert_eq!(writer.relation_statistics(layout.id).rows, 0);
+    for id in 0..50 {
+        insert(&writer, &layout, id, "mine");
+    }
+    assert_eq!(writer.relation_statistics(layout.id).rows, 50);
+    assert_eq!(store.relation_statistics(layout.id).rows, 0);
+    writer.commit().expect("commit");
+    let known = of_session(&store, &session).relation_statistics(layout.id);
+    assert_eq!(known.rows, 50);
+    // By the catalog's numbers of the indexes.
+    assert!(known.index(PRIMARY).is_some(), "{known:?}");
+    let others = Arc::new(SessionRelations::new(&store));
+    assert_eq!(of_session(&store, &others).relation_statistics(layout.id).rows, 0);
+}

@@ -81,6 +81,14 @@ struct Prepared {
     accesses: Arc<[Access]>,
 }
 
+/// What binding a statement gives.
+struct Compiled {
+    body: Body,
+    description: StatementDescription,
+    /// As [`Prepared::cursors`].
+    cursors: Vec<(String, String)>,
+}
+
 enum Body {
     Plan(bind::Prepared),
     Explained(Explained),
@@ -88,6 +96,21 @@ enum Body {
     Ddl,
     Transaction,
     Session,
+}
+
+impl Body {
+    /// What its user must be allowed.
+    fn accesses(&self) -> &[bind::Access] {
+        match self {
+            Body::Plan(bound) => &bound.accesses,
+            Body::Routine(compiled) => compiled.accesses(),
+            Body::Explained(explained) => match &explained.statement {
+                explain::Statement::Plan(bound) => &bound.accesses,
+                explain::Statement::Routine(compiled) => compiled.accesses(),
+            },
+            Body::Ddl | Body::Transaction | Body::Session => &[],
+        }
+    }
 }
 
 /// Rows to be fetched.
@@ -533,63 +556,30 @@ impl Attachment {
             }
             None => self.database().catalog(),
         };
-        let environment = Environment {
+        let mut environment = Environment {
             catalog: Arc::clone(&catalog),
             character_set: self.session.options.character_set,
             dialect,
             first_rows: self.session.settings.lock().hurries_to_first_rows(),
             package: None,
         };
-        let mut cursors = Vec::new();
-        let (body, description) = match &tree.kind {
-            ast::StatementKind::Transaction(statement) => {
-                (Body::Transaction, plain_description(transaction_statement::kind(statement)))
+        let has_transaction = transaction.is_some();
+        let mut compiled = self.compile(&environment, &tree, has_transaction)?;
+        let mut sizes = TableSizes::default();
+        if let (Body::Plan(_) | Body::Explained(_), Some(transaction)) = (&compiled.body, transaction) {
+            let rows = &self.transaction(transaction)?.store;
+            sizes = TableSizes::of(&catalog, compiled.body.accesses(), rows);
+            let seen = sizes.seen_otherwise(&catalog.statistics, rows);
+            if !seen.is_empty() {
+                let mut as_seen = Catalog::clone(&catalog);
+                as_seen.statistics = catalog.statistics.with(&seen);
+                environment.catalog = Arc::new(as_seen);
+                compiled = self.compile(&environment, &tree, has_transaction)?;
             }
-            ast::StatementKind::Session(_) => (Body::Session, plain_description(StatementKind::Ddl)),
-            _ if transaction.is_none() => return Err(Error::new(isc::BAD_TRANS_HANDLE)),
-            ast::StatementKind::Ddl(statement) => (Body::Ddl, plain_description(ddl_kind(statement))),
-            ast::StatementKind::ExecuteBlock(_) | ast::StatementKind::ExecuteProcedure(_) => {
-                let compiled = psql::compile_statement(&environment, &tree)?;
-                let description = compiled.description.clone();
-                (Body::Routine(compiled), description)
-            }
-            ast::StatementKind::Explain(explain) => {
-                let (statement, mut description) = match &explain.statement.kind {
-                    ast::StatementKind::ExecuteBlock(_) | ast::StatementKind::ExecuteProcedure(_) => {
-                        let compiled = psql::compile_statement(&environment, &explain.statement)?;
-                        let description = compiled.description.clone();
-                        (explain::Statement::Routine(compiled), description)
-                    }
-                    _ => {
-                        let (bound, description) =
-                            self.bind_plan(&environment, &explain.statement, &mut cursors)?;
-                        (explain::Statement::Plan(bound), description)
-                    }
-                };
-                description.kind = StatementKind::Select;
-                description.columns = explain::columns(explain.analyze);
-                description.has_cursor = true;
-                (Body::Explained(Explained { statement, analyze: explain.analyze }), description)
-            }
-            _ => {
-                let (bound, description) = self.bind_plan(&environment, &tree, &mut cursors)?;
-                (Body::Plan(bound), description)
-            }
-        };
-        let accesses = match &body {
-            Body::Plan(bound) => &bound.accesses[..],
-            Body::Routine(compiled) => compiled.accesses(),
-            Body::Explained(explained) => match &explained.statement {
-                explain::Statement::Plan(bound) => &bound.accesses[..],
-                explain::Statement::Routine(compiled) => compiled.accesses(),
-            },
-            Body::Ddl | Body::Transaction | Body::Session => &[],
-        };
+        }
+        let Compiled { body, description, cursors } = compiled;
+        let accesses = body.accesses();
         authority::verify(&catalog, &Actor::of(&self.session), None, accesses)?;
-        let sizes = match &body {
-            Body::Plan(_) | Body::Explained(_) => TableSizes::of(&catalog, accesses),
-            _ => TableSizes::default(),
-        };
         let is_blob =
             |parameter: &ColumnDescription| matches!(parameter.column_type.sql_type, SqlType::Blob { .. });
         let takes_blobs = description.parameters.iter().any(is_blob);
@@ -611,6 +601,52 @@ impl Attachment {
             blob_texts,
             accesses,
         })
+    }
+
+    /// Binds a statement in an environment.
+    fn compile(
+        &self,
+        environment: &Environment,
+        tree: &ast::Statement,
+        has_transaction: bool,
+    ) -> Result<Compiled> {
+        let mut cursors = Vec::new();
+        let (body, description) = match &tree.kind {
+            ast::StatementKind::Transaction(statement) => {
+                (Body::Transaction, plain_description(transaction_statement::kind(statement)))
+            }
+            ast::StatementKind::Session(_) => (Body::Session, plain_description(StatementKind::Ddl)),
+            _ if !has_transaction => return Err(Error::new(isc::BAD_TRANS_HANDLE)),
+            ast::StatementKind::Ddl(statement) => (Body::Ddl, plain_description(ddl_kind(statement))),
+            ast::StatementKind::ExecuteBlock(_) | ast::StatementKind::ExecuteProcedure(_) => {
+                let compiled = psql::compile_statement(environment, tree)?;
+                let description = compiled.description.clone();
+                (Body::Routine(compiled), description)
+            }
+            ast::StatementKind::Explain(explain) => {
+                let (statement, mut description) = match &explain.statement.kind {
+                    ast::StatementKind::ExecuteBlock(_) | ast::StatementKind::ExecuteProcedure(_) => {
+                        let compiled = psql::compile_statement(environment, &explain.statement)?;
+                        let description = compiled.description.clone();
+                        (explain::Statement::Routine(compiled), description)
+                    }
+                    _ => {
+                        let (bound, description) =
+                            self.bind_plan(environment, &explain.statement, &mut cursors)?;
+                        (explain::Statement::Plan(bound), description)
+                    }
+                };
+                description.kind = StatementKind::Select;
+                description.columns = explain::columns(explain.analyze);
+                description.has_cursor = true;
+                (Body::Explained(Explained { statement, analyze: explain.analyze }), description)
+            }
+            _ => {
+                let (bound, description) = self.bind_plan(environment, tree, &mut cursors)?;
+                (Body::Plan(bound), description)
+            }
+        };
+        Ok(Compiled { body, description, cursors })
     }
 
     /// Binds a statement that has a plan of its own, and tells which cursors it refers to.
@@ -643,13 +679,15 @@ impl Attachment {
         let committed = self.database().catalog_version();
         let database = self.database.as_deref();
         let own = self.transactions.get_mut(&transaction).ok_or_else(bad_transaction)?;
-        let own = own.transaction.catalog.get_mut();
+        let farbird_catalog::transaction::Transaction { catalog: own, store: rows, .. } =
+            &mut *own.transaction;
+        let own = own.get_mut();
         if let Some(database) = database.filter(|_| own.current.base_version != committed) {
             own.refresh(&database.catalog());
         }
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let prepared = slot.prepared.as_mut().ok_or_else(unprepared)?;
-        let is_resized = prepared.sizes.have_changed(&prepared.catalog);
+        let is_resized = prepared.sizes.have_changed(rows);
         if !is_resized && prepared.catalog.version == own.current.version {
             return Ok(());
         }

@@ -1,11 +1,12 @@
-//! How large the tables of a prepared statement were when its plan was chosen: one for an empty table is not kept when that has
-//! a million rows.
+//! How large the tables of a prepared statement were when its plan was chosen, as its transaction saw them: a plan for an empty
+//! table is not kept when that has a million rows, be they committed, the transaction's own, or a temporary table's.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use farbird_store::RelationId;
+use farbird_store::{RelationId, Transaction};
 
 use crate::bind::{Access, AccessPrivilege};
+use crate::catalog::statistics::{Seen, Statistics};
 use crate::catalog::{Catalog, ObjectKind};
 
 /// A table that has become so many times as large, or as small, deserves another plan.
@@ -27,7 +28,7 @@ pub(super) struct TableSizes {
 
 impl TableSizes {
     /// Those of the tables that a statement reads.
-    pub(super) fn of(catalog: &Catalog, accesses: &[Access]) -> TableSizes {
+    pub(super) fn of(catalog: &Catalog, accesses: &[Access], transaction: &Transaction) -> TableSizes {
         let read = accesses.iter().filter(|access| {
             access.kind == ObjectKind::Relation && access.privilege == AccessPrivilege::Select
         });
@@ -35,13 +36,22 @@ impl TableSizes {
         let tables = relations
             .filter(|relation| relation.is_stored())
             .map(|relation| RelationId(relation.id.0))
-            .map(|relation| (relation, rows(catalog, relation)))
+            .map(|relation| (relation, transaction.relation_statistics(relation).rows))
             .collect();
         TableSizes { tables, runs: AtomicU32::new(0) }
     }
 
+    /// The figures of those tables that are, to the transaction, of another size than to others, or of which others have no rows.
+    pub(super) fn seen_otherwise(&self, statistics: &Statistics, transaction: &Transaction) -> Vec<Seen> {
+        let tables = self.tables.iter().filter(|(relation, rows)| match statistics.relation(*relation) {
+            Some(known) => is_another_size(known.rows, *rows),
+            None => *rows > 0,
+        });
+        tables.map(|(relation, _)| (*relation, transaction.relation_statistics(*relation))).collect()
+    }
+
     /// Whether a run of the statement deserves another plan.
-    pub(super) fn have_changed(&self, catalog: &Catalog) -> bool {
+    pub(super) fn have_changed(&self, transaction: &Transaction) -> bool {
         if self.tables.is_empty() {
             return false;
         }
@@ -49,12 +59,9 @@ impl TableSizes {
         if run >= FIRST_RUNS && !run.is_multiple_of(RUNS_BETWEEN) {
             return false;
         }
-        self.tables.iter().any(|(relation, then)| is_another_size(*then, rows(catalog, *relation)))
+        let rows = |relation| transaction.relation_statistics(relation).rows;
+        self.tables.iter().any(|(relation, then)| is_another_size(*then, rows(*relation)))
     }
-}
-
-fn rows(catalog: &Catalog, relation: RelationId) -> u64 {
-    catalog.statistics.relation(relation).map_or(0, |statistics| statistics.rows)
 }
 
 fn is_another_size(then: u64, now: u64) -> bool {

@@ -142,8 +142,16 @@ impl Store {
 }
 
 impl Transaction {
-    /// As [`Store::relation_statistics`], with the rows that this transaction itself has added and taken away.
+    /// As [`Store::relation_statistics`], with the rows that this transaction itself has added and taken away; of a temporary relation
+    /// those that its session or the transaction keeps.
     pub fn relation_statistics(&self, relation: RelationId) -> Arc<RelationStatistics> {
+        match self.instance_of(relation) {
+            Some(instance) => self.in_catalogs_indexes(relation, self.figures(instance)),
+            None => self.figures(relation),
+        }
+    }
+
+    fn figures(&self, relation: RelationId) -> Arc<RelationStatistics> {
         let known = self.store().relation_statistics(relation);
         let own = self.core().map_or(0, |core| Changed::about(&core, relation).rows);
         let rows = known.rows.saturating_add_signed(own);

@@ -11,7 +11,7 @@ use crate::layout::TemporaryRows;
 use crate::store::Inner;
 use crate::substrate::Durability;
 use crate::temporary::Instance;
-use crate::{IndexId, LockLevel, RelationId, RelationLayout, Result, Store, StoreError};
+use crate::{IndexId, LockLevel, RelationId, RelationLayout, RelationStatistics, Result, Store, StoreError};
 
 /// Instances of temporary relations, by the catalog's number of the relation.
 #[derive(Debug, Default)]
@@ -41,6 +41,11 @@ impl InstanceMap {
 
     pub(crate) fn has(&self, relation: RelationId) -> bool {
         self.0.lock().contains_key(&relation)
+    }
+
+    /// The indexes of a relation's instance: the catalog's number of each, and the instance's own.
+    fn indexes_of(&self, relation: RelationId) -> Option<Arc<[(IndexId, IndexId)]>> {
+        self.0.lock().get(&relation).map(Instance::indexes)
     }
 
     /// The number of the instance of a relation.
@@ -152,9 +157,28 @@ impl Transaction {
     }
 
     /// The instance in which the rows of a temporary relation are kept.
-    pub(super) fn instance_of(&self, relation: RelationId) -> Option<RelationId> {
+    pub(crate) fn instance_of(&self, relation: RelationId) -> Option<RelationId> {
         let of_session = || self.session.as_ref()?.instances.number_of(relation);
         self.instances.number_of(relation).or_else(of_session)
+    }
+
+    /// The figures of a temporary relation's instance, with the numbers that the catalog has of its indexes.
+    pub(crate) fn in_catalogs_indexes(
+        &self,
+        relation: RelationId,
+        figures: Arc<RelationStatistics>,
+    ) -> Arc<RelationStatistics> {
+        let of_session = || self.session.as_ref()?.instances.indexes_of(relation);
+        let Some(numbers) = self.instances.indexes_of(relation).or_else(of_session) else { return figures };
+        if figures.indexes.is_empty() {
+            return figures;
+        }
+        let mut figures = RelationStatistics::clone(&figures);
+        for index in &mut figures.indexes {
+            let catalogs = numbers.iter().find(|(_, own)| *own == index.id);
+            index.id = catalogs.map_or(index.id, |(catalogs, _)| *catalogs);
+        }
+        Arc::new(figures)
     }
 
     /// As [`Transaction::instance`], for a write: makes the instance if there is none.
