@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::Catalog;
 use crate::layout::codec;
+use crate::shutdown_gate::ShutdownGate;
 use crate::statistics::Statistics;
 use farbird_budget::Account;
 use farbird_session::Session;
@@ -46,6 +47,10 @@ pub struct Database {
     pub external: OnceLock<Arc<dyn ExternalSources>>,
     /// Held while indexes are made anew whose collation data have changed.
     pub collation_data: Mutex<()>,
+    /// Held while somebody shuts the database down, or needs to be alone with it.
+    pub maintenance: Mutex<()>,
+    /// What a shutdown that waits keeps from beginning.
+    pub shutdown_gate: ShutdownGate,
     next_attachment: AtomicU64,
     next_statement: AtomicU64,
 }
@@ -61,6 +66,7 @@ impl Database {
     ) -> Database {
         catalog.statistics = Statistics::of_store(&store);
         store.set_codec(catalog.database.codec.as_deref().and_then(codec));
+        store.set_automatic_sweep(catalog.database.sweep_interval > 0);
         Database {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             path: path.to_owned(),
@@ -73,6 +79,8 @@ impl Database {
             events: Arc::default(),
             external: OnceLock::new(),
             collation_data: Mutex::new(()),
+            maintenance: Mutex::new(()),
+            shutdown_gate: ShutdownGate::default(),
             next_attachment: AtomicU64::new(1),
             next_statement: AtomicU64::new(1),
         }
@@ -95,6 +103,7 @@ impl Database {
         if next.database.codec != catalog.database.codec {
             self.store.set_codec(next.database.codec.as_deref().and_then(codec));
         }
+        self.store.set_automatic_sweep(next.database.sweep_interval > 0);
         self.catalog_version.store(next.version, Ordering::Release);
         *catalog = Arc::new(next);
     }

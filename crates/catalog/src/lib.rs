@@ -23,6 +23,7 @@
 //! | `statistics` | what is known of the contents of tables |
 //! | `privileges` | who may do what |
 //! | `database` | an open database: its store, its newest catalog, who is attached |
+//! | `shutdown_gate` | what may not begin while the database is being shut down |
 //! | `transaction` | a transaction: that of the store, and the catalog that it sees |
 //! | `system_tables` | definitions of the system tables and domains |
 //! | `slots` | what upper floors keep beside a catalog or a transaction |
@@ -56,6 +57,7 @@ mod outdated_indexes;
 mod persistence;
 pub mod privileges;
 pub mod purity;
+mod shutdown_gate;
 mod slots;
 mod stamps;
 pub mod statistics;
@@ -79,5 +81,6 @@ pub use layout_cache::LayoutCache;
 pub use model::*;
 pub use ordered_map::OrderedMap;
 pub use persistence::new_guid;
+pub use shutdown_gate::{Denied, ShutdownGate};
 pub use slots::Slots;
 pub use system_privilege::SystemPrivilege;

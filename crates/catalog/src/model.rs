@@ -67,6 +67,40 @@ pub struct DatabaseProperties {
     /// are not named have the one that Firebird gives them.
     #[serde(default)]
     pub default_collations: BTreeMap<String, String>,
+    /// How far it is shut down.
+    #[serde(default)]
+    pub shutdown: ShutdownMode,
+    /// After how many transactions it is swept at the latest, as Firebird counts; the sweep comes sooner. 0: only when somebody asks for it.
+    #[serde(default = "DatabaseProperties::default_sweep_interval")]
+    pub sweep_interval: u32,
+}
+
+/// How far a database is shut down: who may attach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub enum ShutdownMode {
+    /// Everybody.
+    #[default]
+    Normal,
+    /// Administrators.
+    Multi,
+    /// One administrator at a time.
+    Single,
+    /// Nobody.
+    Full,
+}
+
+impl ShutdownMode {
+    /// MON$SHUTDOWN_MODE.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+impl DatabaseProperties {
+    /// Firebird's sweep interval.
+    fn default_sweep_interval() -> u32 {
+        20_000
+    }
 }
 
 impl Default for DatabaseProperties {
@@ -85,6 +119,8 @@ impl Default for DatabaseProperties {
             codec: None,
             collation_data: CollationData::current(),
             default_collations: BTreeMap::new(),
+            shutdown: ShutdownMode::Normal,
+            sweep_interval: DatabaseProperties::default_sweep_interval(),
         }
     }
 }

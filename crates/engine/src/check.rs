@@ -4,6 +4,7 @@
 //! checked among its users.
 
 mod references;
+mod tables;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,12 +14,15 @@ use farbird_store::check::{CheckReport, Finding, Location, check_pages};
 use farbird_store::{CancelFlag, IndexId, RelationId, RelationLayout, Store, StoreError, StoreOptions};
 use farbird_types::{Error, Result};
 
-use crate::catalog::Catalog;
 use crate::catalog::layout::layout;
+use crate::catalog::{Catalog, CollationData, Relation};
 use crate::database::Database;
 use crate::engine::store_error;
 use crate::index_expression;
 use references::check_references;
+
+pub use tables::CheckedTable;
+pub(crate) use tables::{check_table, tables_to_check};
 
 /// What was found in a database.
 #[derive(Debug, Clone, Default)]
@@ -36,11 +40,34 @@ impl DatabaseReport {
     pub fn is_sound(&self) -> bool {
         self.damages.is_empty()
     }
+
+    /// How many things of a kind are damaged. Those that were only counted are taken for rows.
+    pub fn errors(&self, kind: DamageKind) -> u64 {
+        let described = self.damages.iter().filter(|damage| damage.kind == kind).count() as u64;
+        described + if kind == DamageKind::Rows { self.counts.more_findings } else { 0 }
+    }
+}
+
+/// What kind of thing is damaged, as Firebird's tools count errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DamageKind {
+    /// The file, or what stands in it beside tables.
+    Pages,
+    /// Rows and references between them.
+    Rows,
+    /// BLOBs.
+    Blobs,
+    /// Index entries.
+    Indexes,
 }
 
 /// Something that is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
+    /// The kind of it.
+    pub kind: DamageKind,
+    /// The table that it belongs to, if it does to one.
+    pub table: Option<String>,
     /// Where, in words: "table CUSTOMERS, row 7".
     pub place: String,
     /// What is wrong.
@@ -153,25 +180,27 @@ struct Names {
 impl Names {
     /// Takes the names from a catalog; gives the layouts of all tables.
     fn learn(&mut self, catalog: &Catalog) -> Vec<Arc<RelationLayout>> {
-        let mut layouts = Vec::new();
         let data = &catalog.database.collation_data;
-        for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
-            self.relations.insert(RelationId(relation.id.0), relation.name.clone());
-            for index in &relation.indexes {
-                self.indexes.insert(IndexId(index.id.0), index.name.clone());
-            }
-            let mut layout = layout(relation);
-            for index in relation.indexes.iter().filter(|index| data.outdates(relation, index)) {
-                let (table, id) = (RelationId(relation.id.0), IndexId(index.id.0));
-                // Its entries would all seem wrong.
-                for definition in Arc::make_mut(&mut layout).indexes.iter_mut().filter(|it| it.id == id) {
-                    definition.active = false;
-                }
-                self.outdated.push((table, id));
-            }
-            layouts.push(layout);
+        let stored = catalog.relations.values().filter(|relation| relation.is_stored());
+        stored.map(|relation| self.learn_relation(relation, data)).collect()
+    }
+
+    /// Takes the names of a table and its indexes; gives its layout.
+    fn learn_relation(&mut self, relation: &Relation, data: &CollationData) -> Arc<RelationLayout> {
+        self.relations.insert(RelationId(relation.id.0), relation.name.clone());
+        for index in &relation.indexes {
+            self.indexes.insert(IndexId(index.id.0), index.name.clone());
         }
-        layouts
+        let mut layout = layout(relation);
+        for index in relation.indexes.iter().filter(|index| data.outdates(relation, index)) {
+            let (table, id) = (RelationId(relation.id.0), IndexId(index.id.0));
+            // Its entries would all seem wrong.
+            for definition in Arc::make_mut(&mut layout).indexes.iter_mut().filter(|it| it.id == id) {
+                definition.active = false;
+            }
+            self.outdated.push((table, id));
+        }
+        layout
     }
 
     fn relation(&self, relation: RelationId) -> String {
@@ -188,6 +217,8 @@ impl Names {
         let findings = std::mem::take(&mut counts.findings);
         let mut damages: Vec<Damage> = findings.iter().map(|finding| self.damage(finding)).collect();
         damages.extend(self.outdated.iter().map(|(relation, index)| Damage {
+            kind: DamageKind::Indexes,
+            table: Some(self.relation(*relation)),
             place: self.place_of_index(*relation, *index),
             what: "it was made with other collation data than this program has".to_owned(),
             advice: OUTDATED,
@@ -212,7 +243,17 @@ impl Names {
             Location::Reference(relation, row) => (format!("{}, row {}", table(relation), row.0), REFERENCE),
             _ => ("somewhere".to_owned(), RESTORE),
         };
-        Damage { place, what: finding.what.clone(), advice }
+        let (kind, relation) = match finding.place {
+            Location::Relation(relation) | Location::Row(relation, _) | Location::Reference(relation, _) => {
+                (DamageKind::Rows, Some(relation))
+            }
+            Location::Index(relation, _) => (DamageKind::Indexes, Some(relation)),
+            Location::Blob(relation, ..) => (DamageKind::Blobs, Some(relation)),
+            Location::Blobs => (DamageKind::Blobs, None),
+            _ => (DamageKind::Pages, None),
+        };
+        let table = relation.map(|relation| self.relation(relation));
+        Damage { kind, table, place, what: finding.what.clone(), advice }
     }
 }
 

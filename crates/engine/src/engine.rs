@@ -3,6 +3,7 @@
 //! Whoever wants a database to stay open while nobody is attached keeps a [`Hold`] on it.
 
 mod commit_news;
+mod failure;
 mod hold;
 mod numbers;
 
@@ -28,6 +29,8 @@ use crate::users::UserDirectory;
 pub use farbird_store::{CommitName, CommitNumber, CommitOutcome};
 
 pub use commit_news::{CommitNews, CommitSubscription, CommittedChanges};
+use failure::io_error;
+pub(crate) use failure::store_error;
 pub use hold::Hold;
 use numbers::{FileMark, Numbers};
 
@@ -178,7 +181,7 @@ impl Engine {
     }
 
     /// Attaches, opening the file if it is not open, without the session's beginning.
-    fn attach_silently(
+    pub(crate) fn attach_silently(
         self: &Arc<Self>,
         path: &Path,
         options: AttachOptions,
@@ -399,34 +402,6 @@ pub(crate) fn exists(path: &Path) -> Error {
         .with(shown(path))
         .and(isc::IO_CREATE_ERR)
         .and(isc::DB_OR_FILE_EXISTS)
-}
-
-fn io_error(operation: &str, path: &Path, error: &std::io::Error) -> Error {
-    let detail = match operation {
-        "delete" => isc::IO_DELETE_ERR,
-        "open O_CREAT" => isc::IO_CREATE_ERR,
-        _ => isc::IO_OPEN_ERR,
-    };
-    Error::new(isc::IO_ERROR)
-        .with(operation)
-        .with(shown(path))
-        .and(detail)
-        .and(isc::RANDOM)
-        .with(error.to_string())
-}
-
-/// A failure to open or close a store, with the file's name.
-pub(crate) fn store_error(path: &Path, error: StoreError) -> Error {
-    match error {
-        StoreError::InUse => Error::new(isc::IO_ERROR).with("lock").with(shown(path)).and(isc::RANDOM).with(
-            "another process has the database open; connect to it through that server, or stop it first",
-        ),
-        StoreError::Io(error) => io_error("open", path, &error),
-        error @ (StoreError::Full | StoreError::Poisoned | StoreError::Reopened) => {
-            Error::from(error).about_file(&shown(path))
-        }
-        other => Error::new(isc::DB_CORRUPT).with(shown(path)).and(isc::RANDOM).with(other.to_string()),
-    }
 }
 
 /// A database that is to be deleted is in use by others.

@@ -8,11 +8,14 @@
 //! | `api` | what callers hand in and get back |
 //! | `backup` | backup and restore of whole databases |
 //! | `gbak` | the same from gbak's backup files |
+//! | `figures` | what gstat tells of a database and its tables |
 //! | `check` | whether a database is sound |
 //! | `ddl` | statements that change the catalog |
 //! | `system` | RDB$, MON$ and SEC$ tables: views over the catalog and the live server |
 //! | `above` | what floors below ask of this one |
 //! | `index_expression` | expressions of indexes, as the store evaluates them |
+//! | `maintenance` | shutting down, bringing online, settings of a database, checks and sweeps on request |
+//! | `pattern` | patterns of names that tools give |
 //! | `watchdog` | timeouts of statements |
 //!
 //! # Promises
@@ -33,8 +36,11 @@ mod build_room;
 pub mod check;
 mod ddl;
 pub mod engine;
+pub mod figures;
 pub mod gbak;
 mod index_expression;
+pub mod maintenance;
+pub mod pattern;
 mod system;
 mod watchdog;
 

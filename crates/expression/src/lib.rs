@@ -48,6 +48,7 @@ mod whole;
 mod whole_compile;
 
 pub use comparison::operator_holds;
+pub use compiled_pattern::Similar;
 pub use context::{
     Above, Definitions, ExecutionContext, Frame, ProcedureRows, RoutineState, Routines, RunningSubquery,
     Subqueries, SystemTables,

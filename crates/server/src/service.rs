@@ -1,31 +1,39 @@
-//! The services manager, as far as drivers need it: information about the server, users, backup and restore, transactions in limbo.
+//! The services manager: information about the server, users, backup and restore, properties, checks, sweeps, transactions in limbo.
 //!
 //! Other services answer with an error that leaves the connection usable.
 //! Source: wire-protocol.md, 11.5.
 
+mod access;
 mod backup;
 mod command_line;
 mod pipe;
+mod properties;
 mod repair;
 mod running;
+mod statistics;
+mod task;
+mod users;
+mod validation;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farbird_engine::users::{UserChange, UserDirectory, UserRecord, UserSettings};
+use farbird_engine::users::{UserChange, UserRecord};
 use farbird_types::{Error, Result, isc};
-use farbird_wire::auth::normalize_user_name;
 use farbird_wire::clumplet::{
     ClumpletReader, StartItem, StartValue, parse_service_query, parse_service_start, spb,
 };
 use farbird_wire::packet::{BufferLength, Reply, Request, Response};
 
-use self::backup::{Arguments, Running};
+use self::backup::Arguments;
 use self::pipe::Ready;
+use self::repair::Repaired;
 pub(crate) use self::running::RunningServices;
+use self::task::Running;
 use crate::handshake::Identity;
 use crate::server::Shared;
+use crate::session::maintenance::refused;
 use crate::session::output::Output;
 use crate::version;
 
@@ -103,8 +111,8 @@ impl ServiceSession {
     fn start(&mut self, block: &[u8]) -> Result<Response> {
         use spb::action;
         let (service, items) = parse_service_start(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
-        if self.running.as_ref().is_some_and(|running| running.pipe.is_running()) {
-            return Err(Error::new(isc::SVC_IN_USE).with("backup or restore"));
+        if let Some(running) = self.running.as_ref().filter(|running| running.pipe.is_running()) {
+            return Err(Error::new(isc::SVC_IN_USE).with(running.name));
         }
         self.lines.clear();
         self.users.clear();
@@ -119,17 +127,47 @@ impl ServiceSession {
                 self.running =
                     Some(backup::start_restore(&self.shared, &self.identity, self.arguments(&items, true)?)?);
             }
-            action::ADD_USER => self.change_user(UserChange::Create(settings(&items)?))?,
-            action::MODIFY_USER => self.change_user(UserChange::Alter(settings(&items)?))?,
-            action::DELETE_USER => self.change_user(UserChange::Drop(settings(&items)?.name))?,
+            action::ADD_USER => {
+                users::change(&self.shared, &self.identity, UserChange::Create(users::settings(&items)?))?;
+            }
+            action::MODIFY_USER => {
+                users::change(&self.shared, &self.identity, UserChange::Alter(users::settings(&items)?))?;
+            }
+            action::DELETE_USER => {
+                let name = users::settings(&items)?.name;
+                users::change(&self.shared, &self.identity, UserChange::Drop(name))?;
+            }
             action::DISPLAY_USER => self.display_users(&items, false)?,
             action::DISPLAY_USER_ADM => self.display_users(&items, true)?,
-            action::REPAIR => self.limbo = repair::repair(&self.shared, &self.identity, &items)?,
+            action::SET_MAPPING | action::DROP_MAPPING => {
+                return Err(refused("mapping administrators of Windows; there is no trusted authentication"));
+            }
+            action::NBAK | action::NREST | action::NFIX => {
+                return Err(refused("copies of a database's file (nbackup); farbird backup makes backups"));
+            }
+            action::TRACE_START
+            | action::TRACE_STOP
+            | action::TRACE_SUSPEND
+            | action::TRACE_RESUME
+            | action::TRACE_LIST => return Err(refused("trace sessions")),
+            action::PROPERTIES => {
+                self.running = Some(properties::properties(&self.shared, &self.identity, &items)?);
+            }
+            action::DB_STATS => {
+                self.running = Some(statistics::start(&self.shared, &self.identity, &items)?);
+            }
+            action::VALIDATE => {
+                self.running = Some(validation::start(&self.shared, &self.identity, &items)?);
+            }
+            action::REPAIR => match repair::repair(&self.shared, &self.identity, &items)? {
+                Repaired::Limbo(limbo) => self.limbo = limbo,
+                Repaired::Report(running) => self.running = Some(running),
+            },
             action::GET_FB_LOG => {
                 self.check_admin()?;
                 self.lines.extend(b"The log of this server goes to the standard error of its process.\n");
             }
-            _ => return Err(Error::new(isc::WISH_LIST)),
+            _ => return Err(refused("this service")),
         }
         Ok(Response::success())
     }
@@ -143,26 +181,11 @@ impl ServiceSession {
         }
     }
 
-    fn change_user(&self, change: UserChange) -> Result<()> {
-        let own_password = matches!(&change, UserChange::Alter(settings)
-            if settings.name == self.identity.user && settings.admin.is_none() && settings.active.is_none());
-        if !own_password {
-            self.check_admin()?;
-        }
-        self.shared.security.apply(&[change])
-    }
-
     fn display_users(&mut self, items: &[StartItem], with_admin: bool) -> Result<()> {
-        let wanted = text(items, spb::user::USERNAME).map(|name| normalize_user_name(&name)).transpose()?;
-        let sees_all = self.identity.admin;
-        let own = self.identity.user.clone();
-        self.users = self.shared.security.list()?;
-        self.users.retain(|user| {
-            wanted.as_ref().is_none_or(|name| *name == user.name) && (sees_all || user.name == own)
-        });
+        self.users = users::seen(&self.shared, &self.identity, items)?;
         // Some clients ask for the users (isc_info_svc_get_users), others read what the service says: the same items.
         let mut said = Vec::new();
-        self.users.iter().for_each(|user| write_user(user, with_admin, &mut said));
+        self.users.iter().for_each(|user| users::write(user, with_admin, &mut said));
         self.users_with_admin = with_admin;
         self.lines.extend(said);
         Ok(())
@@ -271,7 +294,7 @@ impl ServiceSession {
         let mut taken = 0;
         for user in &self.users {
             let before = list.len();
-            write_user(user, self.users_with_admin, &mut list);
+            users::write(user, self.users_with_admin, &mut list);
             if reply.out.len() + list.len() + 4 > reply.room || list.len() > usize::from(u16::MAX) {
                 list.truncate(before);
                 break;
@@ -301,7 +324,8 @@ impl ServiceSession {
 
     fn take_line(&mut self, reply: &mut ServiceReply, ready: Option<Ready>) {
         let line: Vec<u8> = self.with_lines(|lines| match lines.iter().position(|byte| *byte == b'\n') {
-            Some(end) => lines.drain(..=end).take(end).collect(),
+            // As in Firebird a space stands for the end of the line: an empty one would be the end of all.
+            Some(end) => lines.drain(..=end).map(|byte| if byte == b'\n' { b' ' } else { byte }).collect(),
             None => lines.drain(..).collect(),
         });
         reply.text(spb::info::LINE, &line);
@@ -374,44 +398,6 @@ impl ServiceReply {
         }
         self.out
     }
-}
-
-fn write_user(user: &UserRecord, with_admin: bool, out: &mut Vec<u8>) {
-    use spb::user as tag;
-    let mut text = |item: u8, text: &str| {
-        out.push(item);
-        let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
-        out.extend_from_slice(&length.to_le_bytes());
-        out.extend_from_slice(text.as_bytes().get(..usize::from(length)).unwrap_or_default());
-    };
-    text(tag::USERNAME, &user.name);
-    text(tag::FIRSTNAME, user.first_name.as_deref().unwrap_or_default());
-    text(tag::MIDDLENAME, user.middle_name.as_deref().unwrap_or_default());
-    text(tag::LASTNAME, user.last_name.as_deref().unwrap_or_default());
-    let admin = with_admin.then_some((tag::ADMIN, i32::from(user.admin)));
-    for (item, number) in [(tag::USERID, 0), (tag::GROUPID, 0)].into_iter().chain(admin) {
-        out.push(item);
-        out.extend_from_slice(&i32::to_le_bytes(number));
-    }
-}
-
-/// The settings that a user action carries.
-fn settings(items: &[StartItem]) -> Result<UserSettings> {
-    use spb::user as tag;
-    let name = text(items, tag::USERNAME).ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?;
-    let admin = items.iter().find_map(|item| match (item.tag, &item.value) {
-        (tag::ADMIN, StartValue::Integer(number)) => Some(*number != 0),
-        _ => None,
-    });
-    Ok(UserSettings {
-        name: normalize_user_name(&name)?,
-        password: text(items, tag::PASSWORD),
-        first_name: text(items, tag::FIRSTNAME),
-        middle_name: text(items, tag::MIDDLENAME),
-        last_name: text(items, tag::LASTNAME),
-        admin,
-        ..UserSettings::default()
-    })
 }
 
 fn text(items: &[StartItem], tag: u8) -> Option<String> {

@@ -22,16 +22,26 @@ pub enum StopReason {
     ServerTimeout = 4,
     /// The connection broke, or DELETE FROM MON$ATTACHMENTS.
     AttachmentClosed = 5,
+    /// The database is shut down (gfix -shut).
+    DatabaseShutdown = 6,
     /// The server is going down.
-    Shutdown = 6,
+    Shutdown = 7,
 }
 
 impl StopReason {
     fn of(number: u8) -> Option<StopReason> {
         use StopReason::*;
-        [Cancelled, StatementTimeout, SessionTimeout, ServerTimeout, AttachmentClosed, Shutdown]
-            .into_iter()
-            .find(|reason| *reason as u8 == number)
+        [
+            Cancelled,
+            StatementTimeout,
+            SessionTimeout,
+            ServerTimeout,
+            AttachmentClosed,
+            DatabaseShutdown,
+            Shutdown,
+        ]
+        .into_iter()
+        .find(|reason| *reason as u8 == number)
     }
 
     /// Whether it ends the session, not only what runs.
@@ -51,6 +61,7 @@ impl StopReason {
             StopReason::SessionTimeout => Error::new(isc::CANCELLED).and(isc::ATT_STMT_TIMEOUT),
             StopReason::ServerTimeout => Error::new(isc::CANCELLED).and(isc::CFG_STMT_TIMEOUT),
             StopReason::AttachmentClosed => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_KILLED),
+            StopReason::DatabaseShutdown => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_DB_DOWN),
             StopReason::Shutdown => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_ENGINE),
         }
     }
@@ -91,6 +102,8 @@ pub struct Interrupt {
     is_timed: AtomicBool,
     /// Called when the session is to end: it may be at rest.
     on_close: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
+    /// What is stopped with it.
+    follower: Mutex<Option<Arc<Interrupt>>>,
 }
 
 impl Interrupt {
@@ -104,6 +117,7 @@ impl Interrupt {
             deadline: Mutex::new(None),
             is_timed: AtomicBool::new(false),
             on_close: Mutex::new(None),
+            follower: Mutex::new(None),
         }
     }
 
@@ -114,11 +128,23 @@ impl Interrupt {
         }
         self.reason.fetch_max(reason as u8, Ordering::AcqRel);
         self.cancel.cancel();
+        let follower = self.follower.lock().clone();
+        if let Some(follower) = follower {
+            follower.raise(reason);
+        }
         if reason.is_final() {
             let on_close = self.on_close.lock().clone();
             if let Some(on_close) = on_close {
                 on_close();
             }
+        }
+    }
+
+    /// Stops `follower` too from now on, for the same reasons; at once if this is stopped already.
+    pub fn pass_on_to(&self, follower: Arc<Interrupt>) {
+        *self.follower.lock() = Some(Arc::clone(&follower));
+        if let Some(reason) = self.reason() {
+            follower.raise(reason);
         }
     }
 

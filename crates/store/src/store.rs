@@ -339,6 +339,11 @@ impl Store {
         let _ = self.inner.listener.set(listener);
     }
 
+    /// Whether the background sweeps by itself, as it does at first; otherwise only [`Store::sweep`] does.
+    pub fn set_automatic_sweep(&self, sweeps: bool) {
+        self.inner.sweeper.set_automatic(sweeps);
+    }
+
     /// The number of the latest published commit.
     pub fn last_commit(&self) -> CommitNumber {
         self.inner.last_commit()

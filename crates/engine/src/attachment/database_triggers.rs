@@ -31,8 +31,9 @@ impl Attachment {
     /// The last step of attaching: fires ON CONNECT. Without it the attachment ends as quietly as it came.
     ///
     /// # Errors
-    /// Those of the triggers; `isc_adm_task_denied` for those who ask for none to fire, or maintain the database, and may not.
+    /// `isc_shutdown` if the database is shut down; those of the triggers; `isc_adm_task_denied` for those who ask for none to fire, or maintain the database, and may not.
     pub(crate) fn begin_session(&mut self) -> Result<()> {
+        self.check_available()?;
         self.bring_collation_data_up_to_date()?;
         self.check_options()?;
         self.fire_in_own_transaction(DatabaseEvent::Connect)?;
@@ -45,6 +46,7 @@ impl Attachment {
     /// # Errors
     /// As [`Attachment::begin_session`].
     pub(crate) fn begin_session_ahead(&mut self) -> Result<bool> {
+        self.check_available()?;
         self.bring_collation_data_up_to_date()?;
         self.check_options()?;
         let catalog = self.database().catalog();
@@ -61,16 +63,17 @@ impl Attachment {
     }
 
     /// Refuses what the user may not ask of an attachment. Firebird 5.0.4 was asked with gfix.
-    fn check_options(&self) -> Result<()> {
+    pub(super) fn check_options(&self) -> Result<()> {
         let options = &self.session.options;
         let (catalog, actor) = (self.database().catalog(), Actor::of(&self.session));
-        let refused = if options.no_database_triggers && !actor.is_administrator(&catalog) {
-            "IGNORE_DB_TRIGGERS"
-        } else if options.client.is_maintenance && !actor.has(&catalog, SystemPrivilege::UseGfixUtility) {
-            "USE_GFIX_UTILITY"
-        } else {
-            return Ok(());
-        };
+        let refused =
+            if options.client.is_maintenance && !actor.has(&catalog, SystemPrivilege::UseGfixUtility) {
+                "USE_GFIX_UTILITY"
+            } else if options.no_database_triggers && !actor.is_administrator(&catalog) {
+                "IGNORE_DB_TRIGGERS"
+            } else {
+                return Ok(());
+            };
         Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with(refused))
     }
 

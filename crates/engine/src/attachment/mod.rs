@@ -12,9 +12,11 @@ mod compiled_definitions;
 mod database_triggers;
 mod explain;
 mod known_blobs;
+mod maintenance;
 mod requests;
 mod scroll;
 mod session_statement;
+mod shutdown;
 mod statements;
 mod table_sizes;
 mod transaction_statement;
@@ -30,6 +32,7 @@ use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, BlobHandle, RequestHandle, StatementHandle, TransactionHandle};
 use crate::catalog::privileges::{Actor, check_drop_database, may_take_role, role_as_named};
+use crate::check::DatabaseReport;
 use crate::clock;
 use crate::database::Database;
 use crate::engine::Engine;
@@ -64,6 +67,10 @@ pub struct Attachment {
     next_handle: u32,
     /// Whether attaching has succeeded: ON CONNECT has fired, so ON DISCONNECT shall.
     connected: bool,
+    /// Whether it has shut the database down: it stays among those who may be there.
+    has_shut_down: bool,
+    /// What a check by it has found.
+    verification: Option<DatabaseReport>,
 }
 
 impl Attachment {
@@ -114,6 +121,8 @@ impl Attachment {
             known_blobs: KnownBlobs::default(),
             next_handle: 1,
             connected: false,
+            has_shut_down: false,
+            verification: None,
         }
     }
 

@@ -78,6 +78,7 @@ impl Attachment {
         parameters: TransactionParameters,
     ) -> Result<TransactionHandle> {
         self.check_open()?;
+        self.check_may_begin()?;
         if self.transactions.len() + self.prepared.len() >= HANDLES_MAX {
             return Err(Error::new(isc::TOO_MANY_HANDLES));
         }

@@ -8,7 +8,8 @@ use farbird_types::Result;
 use crate::api::reported_page_size;
 use crate::backup::options::RestoreOptions;
 use crate::catalog::{
-    Catalog, CatalogObject, CollationData, DatabaseProperties, OrderedMap, RelationKind, layout, new_guid,
+    Catalog, CatalogObject, CollationData, DatabaseProperties, OrderedMap, RelationKind, ShutdownMode,
+    layout, new_guid,
 };
 use crate::clock;
 
@@ -73,6 +74,7 @@ pub(super) fn restored(entries: &[(Vec<u8>, Vec<u8>)], options: &RestoreOptions)
         guid: new_guid(),
         created_us: clock::now_us(),
         read_only: options.read_only,
+        shutdown: ShutdownMode::Normal,
         page_size: options.page_size.map_or(catalog.database.page_size, reported_page_size),
         // Indexes are made of the rows.
         collation_data: CollationData::current(),

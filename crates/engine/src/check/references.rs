@@ -33,7 +33,7 @@ struct Reference<'a> {
     parent_types: Vec<SqlType>,
 }
 
-/// Reports the rows whose foreign keys lead nowhere, as of one snapshot; `begun` is told of each table.
+/// Reports the rows whose foreign keys lead nowhere, each table as of a snapshot of its own; `begun` is told of each foreign key's table.
 ///
 /// # Errors
 /// `Cancelled`, and whatever keeps the check from going on. A table that cannot be read was reported before.
@@ -44,17 +44,34 @@ pub(super) fn check_references(
     begun: &mut dyn FnMut(&str),
     cancel: &Arc<CancelFlag>,
 ) -> Result<()> {
+    for child in catalog.relations.values().filter(|relation| relation.is_stored()) {
+        check_references_of(store, catalog, child, report, begun, cancel)?;
+    }
+    Ok(())
+}
+
+/// As [`check_references`], of one table.
+pub(super) fn check_references_of(
+    store: &Store,
+    catalog: &Catalog,
+    child: &Relation,
+    report: &mut CheckReport,
+    begun: &mut dyn FnMut(&str),
+    cancel: &Arc<CancelFlag>,
+) -> Result<()> {
+    let references = references_of(catalog, child);
+    if references.is_empty() {
+        return Ok(());
+    }
     let options = TransactionOptions { ignore_limbo: true, ..TransactionOptions::default() };
     let transaction = store.begin(options, Arc::clone(cancel))?;
     let view = transaction.view()?;
-    for child in catalog.relations.values().filter(|relation| relation.is_stored()) {
-        for reference in references_of(catalog, child) {
-            begun(&child.name);
-            match check_reference(&transaction, &view, &reference, report, cancel) {
-                // The check of the table itself names the damage.
-                Ok(()) | Err(StoreError::Corrupt { .. } | StoreError::Io(_)) => {}
-                Err(error) => return Err(error),
-            }
+    for reference in references {
+        begun(&child.name);
+        match check_reference(&transaction, &view, &reference, report, cancel) {
+            // The check of the table itself names the damage.
+            Ok(()) | Err(StoreError::Corrupt { .. } | StoreError::Io(_)) => {}
+            Err(error) => return Err(error),
         }
     }
     drop(view);

@@ -19,8 +19,6 @@ use crate::system::row_set::RowSet;
 
 /// Major and minor version of the on-disk structure that tools take for Firebird 5's.
 const ODS_VERSION: (i64, i64) = (13, 1);
-/// What Firebird shows for the sweep interval by default.
-const SWEEP_INTERVAL: i64 = 20_000;
 
 /// MON$STAT_GROUP, with the first statistics id of each group.
 const DATABASE_GROUP: i64 = 0;
@@ -62,8 +60,8 @@ pub(super) fn database(rows: &mut RowSet<'_, '_, '_>) {
         .number("MON$NEXT_TRANSACTION", number(statistics.next_transaction.0))
         .number("MON$PAGE_BUFFERS", number(database.page_buffers(properties.page_size.into())))
         .number("MON$SQL_DIALECT", properties.dialect)
-        .number("MON$SHUTDOWN_MODE", 0)
-        .number("MON$SWEEP_INTERVAL", SWEEP_INTERVAL)
+        .number("MON$SHUTDOWN_MODE", properties.shutdown.number())
+        .number("MON$SWEEP_INTERVAL", properties.sweep_interval)
         .flag("MON$READ_ONLY", properties.read_only)
         .number("MON$FORCED_WRITES", 1)
         .number("MON$RESERVE_SPACE", 1)

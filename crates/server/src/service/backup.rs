@@ -10,17 +10,17 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use farbird_engine::api::AttachOptions;
 use farbird_engine::attachment::Attachment;
 use farbird_engine::backup::{
     BackupProgress, BackupStage, BackupSummary, CancelFlag, RestoreOptions, back_up_database, pending_backup,
 };
-use farbird_engine::session::{Interrupt, StopReason};
-use farbird_engine::users::UserDirectory;
-use farbird_types::{CharacterSet, Error, Result, isc};
+use farbird_engine::session::Interrupt;
+use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{StartItem, StartValue, spb};
 
+use super::access::attach;
 use super::pipe::{Pipe, PipeInput, PipeMessages, PipeOutput};
+use super::task::{Running, run};
 use super::text;
 use crate::handshake::Identity;
 use crate::server::Shared;
@@ -28,28 +28,13 @@ use crate::server::Shared;
 /// Names of files that are the client's own.
 const STDOUT: &str = "stdout";
 const STDIN: &str = "stdin";
+/// As Firebird names the services.
+const BACKUP: &str = "Backup Database";
+const RESTORE: &str = "Restore Database";
 /// Bytes gathered before they go to a file.
 const FILE_BUFFER_BYTES: usize = 1 << 20;
 /// Bytes gathered before they go to the client.
 const CLIENT_BUFFER_BYTES: usize = 32 << 10;
-
-/// A service that runs, or has something left to say.
-pub(super) struct Running {
-    pub(super) pipe: Arc<Pipe>,
-    interrupt: Arc<Interrupt>,
-    /// Whether it is of no use without its client.
-    needs_client: bool,
-}
-
-impl Drop for Running {
-    /// A backup to a file of the server goes on when its client leaves, as in Firebird.
-    fn drop(&mut self) {
-        if self.needs_client {
-            self.interrupt.raise(StopReason::Cancelled);
-        }
-        self.pipe.abandon();
-    }
-}
 
 /// What the client asked for.
 #[derive(Debug, Default)]
@@ -127,32 +112,6 @@ pub(super) fn unsupported(what: &str) -> Error {
     Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("backup and restore: {what} is not supported"))
 }
 
-/// Attaches as the user, for what only administrators and the database's owner may do.
-///
-/// # Errors
-/// `isc_miss_prvlg` with the privilege; for administrators why it cannot be attached to.
-pub(super) fn attach(
-    shared: &Arc<Shared>,
-    identity: &Identity,
-    database: &str,
-    privilege: &str,
-) -> Result<Attachment> {
-    let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
-    let attached = shared
-        .locations
-        .resolve(database)
-        .and_then(|path| shared.engine.attach(&path, attach_options(identity), users));
-    // Whoever may not do it is not told what the file is, nor whether there is one.
-    let may = |attachment: &Attachment| {
-        identity.admin || attachment.database().catalog().database.owner == identity.user
-    };
-    match attached {
-        Ok(attachment) if may(&attachment) => Ok(attachment),
-        Err(error) if identity.admin => Err(error),
-        _ => Err(Error::new(isc::MISS_PRVLG).with(privilege)),
-    }
-}
-
 /// Starts a backup.
 ///
 /// # Errors
@@ -169,9 +128,9 @@ pub(super) fn start_backup(
             let text = "a backup to the client cannot be verbose: its bytes take the place of lines";
             return Err(Error::new(isc::RANDOM).with(text));
         }
-        return Ok(run(shared, true, attachment.interrupt(), move |pipe, cancel| {
+        return Ok(run(shared, BACKUP, true, attachment.interrupt(), move |pipe, interrupt| {
             let out = BufWriter::with_capacity(CLIENT_BUFFER_BYTES, PipeOutput(Arc::clone(pipe)));
-            back_up(&attachment, out, &file, cancel, None).map(|_| ())
+            back_up(&attachment, out, &file, &interrupt.cancel, None).map(|_| ())
         }));
     }
     // As gbak does, but only a backup is ever overwritten; and by administrators, since it may be another's.
@@ -182,11 +141,12 @@ pub(super) fn start_backup(
         Ok(pending) => pending,
     };
     let out = BufWriter::with_capacity(FILE_BUFFER_BYTES, pending.create()?);
-    Ok(run(shared, false, attachment.interrupt(), move |pipe, cancel| {
+    Ok(run(shared, BACKUP, false, attachment.interrupt(), move |pipe, interrupt| {
         let mut messages = Messages::new(pipe, verbose, "writing");
-        let summary = back_up(&attachment, out, &file, cancel, Some(&mut messages))?;
+        let summary = back_up(&attachment, out, &file, &interrupt.cancel, Some(&mut messages))?;
         pending.publish()?;
         messages.finished(&summary);
+        messages.left_out(&attachment.prepared_transactions());
         tracing::info!(database, file, rows = summary.rows, bytes = summary.bytes, "backed up");
         Ok(())
     }))
@@ -227,14 +187,16 @@ pub(super) fn start_restore(
     };
     let options = RestoreOptions { replace: options & spb::restore::REPLACE != 0, read_only, page_size };
     let engine = Arc::clone(&shared.engine);
-    Ok(run(shared, from_client, Arc::new(Interrupt::new()), move |pipe, cancel| {
+    Ok(run(shared, RESTORE, from_client, Arc::new(Interrupt::new()), move |pipe, interrupt| {
         let input: Box<dyn Read> = match source {
             Some(source) => Box::new(BufReader::with_capacity(FILE_BUFFER_BYTES, source)),
             None => Box::new(PipeInput(Arc::clone(pipe))),
         };
         let mut messages = Messages::new(pipe, verbose, "restoring");
-        let summary = engine
-            .restore(input, &file, &target, &options, cancel, &mut |progress| messages.tell(progress))?;
+        let summary =
+            engine.restore(input, &file, &target, &options, &interrupt.cancel, &mut |progress| {
+                messages.tell(progress)
+            })?;
         messages.finished(&summary);
         tracing::info!(database, file, rows = summary.rows, bytes = summary.bytes, "restored");
         Ok(())
@@ -251,55 +213,6 @@ fn open_backup(shared: &Shared, file: &str) -> Result<File> {
             .and(isc::RANDOM)
             .with(error.to_string())
     })
-}
-
-/// As whom the service is attached; what it may do has been checked already.
-fn attach_options(identity: &Identity) -> AttachOptions {
-    AttachOptions {
-        user: identity.user.clone(),
-        role: None,
-        character_set: CharacterSet::UTF8,
-        dialect: 3,
-        time_zone: None,
-        no_database_triggers: true,
-        client: farbird_engine::api::ClientDescription::default(),
-    }
-}
-
-/// Runs a service on a thread of its own. `interrupt` stops it: that of its attachment, if it has one.
-fn run(
-    shared: &Shared,
-    needs_client: bool,
-    interrupt: Arc<Interrupt>,
-    service: impl FnOnce(&Arc<Pipe>, &Arc<CancelFlag>) -> Result<()> + Send + 'static,
-) -> Running {
-    let running = Running { pipe: Arc::default(), interrupt, needs_client };
-    let (pipe, interrupt) = (Arc::clone(&running.pipe), Arc::clone(&running.interrupt));
-    // It may wait for its client, where it looks at no flag.
-    interrupt.set_on_close({
-        let pipe = Arc::clone(&pipe);
-        move || pipe.abandon()
-    });
-    let registered = shared.services.register(&interrupt);
-    std::thread::spawn(move || {
-        let cancel = &interrupt.cancel;
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| service(&pipe, cancel)));
-        let outcome = match done {
-            // Whatever it met then, that is why.
-            Ok(Err(_)) if interrupt.is_closing() => Err(interrupt.error()),
-            Ok(outcome) => outcome,
-            Err(_) => {
-                Err(Error::new(isc::RANDOM).with("the service has failed; the server's log tells more"))
-            }
-        };
-        if let Err(error) = &outcome {
-            tracing::warn!(%error, "a backup or restore failed");
-        }
-        pipe.end(outcome);
-        // By now it has let go of its files.
-        drop(registered);
-    });
-    running
 }
 
 /// What a verbose service says.
@@ -328,6 +241,14 @@ impl Messages {
             BackupStage::Rows => self.out.line(&format!("{} table {}", self.doing, progress.object)),
             BackupStage::Indexes => self.out.line(&format!("building index {}", progress.object)),
             BackupStage::Finishing => self.out.line("finishing"),
+        }
+    }
+
+    /// Says which transactions in limbo a backup is without, verbose or not: it is less than somebody may expect.
+    fn left_out(&self, prepared: &[u64]) {
+        if !prepared.is_empty() {
+            let numbers: Vec<String> = prepared.iter().map(u64::to_string).collect();
+            self.out.line(&format!("transactions in limbo are not in the backup: {}", numbers.join(", ")));
         }
     }
 

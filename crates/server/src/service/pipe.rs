@@ -84,6 +84,14 @@ impl Pipe {
         true
     }
 
+    /// Waits until the service has ended.
+    pub(super) fn wait_for_end(&self) {
+        let mut state = self.state.lock();
+        while state.outcome.is_none() {
+            self.changed.wait(&mut state);
+        }
+    }
+
     /// Whether the service runs.
     pub(super) fn is_running(&self) -> bool {
         self.state.lock().outcome.is_none()
@@ -137,7 +145,7 @@ impl Write for PipeOutput {
 pub(super) struct PipeMessages(pub(super) Arc<Pipe>);
 
 impl PipeMessages {
-    /// Says a line, which is not empty: an empty one would be taken for the end.
+    /// Says a line.
     pub(super) fn line(&self, text: &str) {
         let mut state = self.0.state.lock();
         if state.abandoned || state.output.len() >= OUTPUT_BYTES_MAX {

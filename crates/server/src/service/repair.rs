@@ -1,17 +1,23 @@
-//! The service that repairs databases (isc_action_svc_repair), as far as it is about transactions in limbo: it lists them, and commits
-//! them or rolls them back one by one.
+//! The service that repairs databases (isc_action_svc_repair): it checks and sweeps them; of transactions in limbo it makes a list, and
+//! commits them or rolls them back one by one.
 //!
 //! A transaction that has parts in other databases is decided in this one only: the service does not attach to others.
 
 use std::sync::Arc;
 
+use farbird_engine::check::{DamageKind, DatabaseReport};
+use farbird_engine::maintenance::Maintenance;
+use farbird_engine::session::Interrupt;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{StartItem, StartValue, spb};
 
-use super::backup::attach;
+use super::access::{attach, maintain};
+use super::pipe::PipeMessages;
+use super::task::{Running, run};
 use super::text;
 use crate::handshake::Identity;
 use crate::server::Shared;
+use crate::session::maintenance::refused;
 
 /// Items of isc_info_svc_limbo_trans: a transaction's number, in four bytes or in eight.
 const SINGLE: u8 = 19;
@@ -20,28 +26,101 @@ const SINGLE_64: u8 = 47;
 /// Whom the privilege to repair is asked by.
 const PRIVILEGE: &str = "USE_GFIX_UTILITY";
 
-/// Does what is asked for; gives the transactions in limbo if that is to list them.
+/// As Firebird names the service.
+const NAME: &str = "Repair Database";
+
+/// What a repair leads to.
+pub(super) enum Repaired {
+    /// Transactions in limbo, if they were to be listed.
+    Limbo(Vec<u64>),
+    /// What a check has to say.
+    Report(Running),
+}
+
+/// Does what is asked for.
 ///
 /// # Errors
-/// `isc_wish_list` for what is not built; those of attaching and of deciding.
-pub(super) fn repair(shared: &Arc<Shared>, identity: &Identity, items: &[StartItem]) -> Result<Vec<u64>> {
+/// `isc_wish_list` for what is not built; those of attaching, checking, sweeping and deciding.
+pub(super) fn repair(shared: &Arc<Shared>, identity: &Identity, items: &[StartItem]) -> Result<Repaired> {
     let database = text(items, spb::DBNAME).ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?;
-    let (mut lists, mut decisions) = (false, Vec::new());
+    let (mut options, mut decisions) = (0, Vec::new());
     for item in items {
         match (item.tag, &item.value) {
-            (spb::OPTIONS, StartValue::Integer(bits))
-                if *bits == i32::from(spb::repair::LIST_LIMBO_TRANS) =>
-            {
-                lists = true
-            }
+            (spb::OPTIONS, StartValue::Integer(bits)) => options |= bits.cast_unsigned(),
             (spb::DBNAME | spb::repair::PAR_WORKERS, _) => {}
             _ => decisions.push(Decision::of(item)?),
         }
     }
-    if !lists && decisions.is_empty() {
-        return Err(Error::new(isc::BAD_SPB_FORM));
+    let lists = options & u32::from(spb::repair::LIST_LIMBO_TRANS) != 0;
+    if lists || !decisions.is_empty() {
+        return decide(shared, identity, &database, lists, decisions).map(Repaired::Limbo);
     }
-    let mut attachment = attach(shared, identity, &database, PRIVILEGE)?;
+    let wanted = maintenance(options)?;
+    let (server, identity) = (Arc::clone(shared), identity.clone());
+    // As in Firebird the start of the service is answered when it is done.
+    let running = run(shared, NAME, true, Arc::new(Interrupt::new()), move |pipe, interrupt| {
+        let attachment = maintain(&server, &identity, &database, &wanted, interrupt)?;
+        let lines = attachment.verification().map(summary).unwrap_or_default();
+        lines.iter().for_each(|line| PipeMessages(Arc::clone(pipe)).line(line));
+        Ok(())
+    });
+    running.finish()?;
+    Ok(Repaired::Report(running))
+}
+
+/// What bits of isc_spb_options ask for beside transactions in limbo.
+fn maintenance(options: u32) -> Result<Maintenance> {
+    use spb::repair;
+    let has = |bit: u8| options & u32::from(bit) != 0;
+    if has(repair::MEND_DB) {
+        return Err(refused("mending a database; farbird check says what can be done"));
+    }
+    if has(repair::IGNORE_CHECKSUM) {
+        return Err(refused("a check without checksums"));
+    }
+    if options & repair::UPGRADE_DB != 0 {
+        return Err(refused("upgrading the on-disk structure; there is one only"));
+    }
+    // There are no shadows that could be unavailable, and indexes of other collations are made anew by attaching.
+    let is_done = has(repair::KILL_SHADOWS) || options & repair::ICU != 0;
+    let verify = has(repair::VALIDATE_DB);
+    let sweep = has(repair::SWEEP_DB);
+    match verify || sweep || is_done {
+        true => Ok(Maintenance { verify, sweep, ..Maintenance::default() }),
+        false => Err(Error::new(isc::BAD_SPB_FORM)),
+    }
+}
+
+/// How many errors were found, as gfix tells it; nothing if there are none.
+fn summary(report: &DatabaseReport) -> Vec<String> {
+    let counts = [
+        (DamageKind::Rows, "record level"),
+        (DamageKind::Blobs, "Blob page"),
+        (DamageKind::Indexes, "index page"),
+        (DamageKind::Pages, "database page"),
+    ];
+    let counted = counts.into_iter().map(|(kind, what)| (report.errors(kind), what));
+    let lines: Vec<String> = counted
+        .filter(|(errors, _)| *errors > 0)
+        .map(|(errors, what)| format!("\tNumber of {what} errors\t: {errors}"))
+        .collect();
+    match lines.is_empty() {
+        true => Vec::new(),
+        false => {
+            ["Summary of validation errors".to_owned(), String::new()].into_iter().chain(lines).collect()
+        }
+    }
+}
+
+/// Ends transactions in limbo; lists them if that is asked for.
+fn decide(
+    shared: &Arc<Shared>,
+    identity: &Identity,
+    database: &str,
+    lists: bool,
+    decisions: Vec<Decision>,
+) -> Result<Vec<u64>> {
+    let mut attachment = attach(shared, identity, database, PRIVILEGE)?;
     for Decision { id, commits } in decisions {
         let transaction = attachment.reconnect_transaction(id)?;
         match commits {

@@ -156,33 +156,6 @@ impl DatabaseParameters {
         Ok(parameters)
     }
 
-    /// Looks for what administration tools (gfix) ask of the database by attaching to it.
-    ///
-    /// # Errors
-    /// `isc_wish_list` for what is not built: nothing is done in silence that was asked for.
-    pub(super) fn check_maintenance(bytes: &[u8]) -> Result<()> {
-        for item in ClumpletReader::dpb(bytes).map_err(|_| Error::new(isc::BAD_DPB_FORM))? {
-            let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
-            let number = item.integer().unwrap_or_default();
-            let refused = match item.tag {
-                dpb::VERIFY => "validation by attaching; farbird check does it",
-                dpb::SWEEP => "a sweep by attaching; the server sweeps by itself",
-                dpb::SWEEP_INTERVAL => "a sweep interval; the server sweeps by itself",
-                dpb::SHUTDOWN => "shutting a database down",
-                dpb::SET_DB_READONLY if number != 0 => "making a database read only",
-                dpb::FORCE_WRITE if number == 0 => "asynchronous writes",
-                dpb::NO_RESERVE if number != 0 => "pages without reserve",
-                dpb::SET_PAGE_BUFFERS => "page buffers of a database; database-cache-mib sets the cache",
-                dpb::SET_DB_SQL_DIALECT if number != 3 => "changing the dialect of a database",
-                dpb::ACTIVATE_SHADOW => "shadows",
-                dpb::SET_DB_REPLICA if number != 0 => "replicas",
-                _ => continue,
-            };
-            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(refused));
-        }
-        Ok(())
-    }
-
     /// How many threads its statements may use, if it says so. As in Firebird a negative number is one, and 0 too.
     pub(super) fn parallel_workers(&self) -> Option<usize> {
         self.parallel_workers.map(|workers| usize::try_from(workers).unwrap_or(1).max(1))
@@ -248,11 +221,6 @@ fn character_set(name: &str) -> Result<CharacterSet> {
 mod tests {
     use super::*;
 
-    /// A DPB of version 1 with one item.
-    fn block(tag: u8, data: &[u8]) -> Vec<u8> {
-        [&[1, tag, u8::try_from(data.len()).unwrap()], data].concat()
-    }
-
     #[test]
     fn the_depth_of_external_calls_only_rises() {
         let depth = |blocks: &[&[u8]]| {
@@ -265,29 +233,6 @@ mod tests {
         assert_eq!(depth(&[&[7, 0, 0, 0], &[0, 0, 0, 0]]), Ok(7));
         for refused in [[50, 0, 0, 0], [255; 4]] {
             assert!(depth(&[&refused]).is_err_and(|error| error.has(isc::EXEC_SQL_MAX_CALL_EXCEEDED)));
-        }
-    }
-
-    #[test]
-    fn maintenance_that_is_not_built_is_refused_and_what_is_so_already_is_not() {
-        for (tag, data) in [
-            (dpb::VERIFY, &[1][..]),
-            (dpb::SHUTDOWN, &[0x12]),
-            (dpb::SET_DB_READONLY, &[1]),
-            (dpb::FORCE_WRITE, &[0]),
-            (dpb::SET_DB_SQL_DIALECT, &[1]),
-        ] {
-            let error = DatabaseParameters::check_maintenance(&block(tag, data)).unwrap_err();
-            assert!(error.has(isc::WISH_LIST), "{tag}: {error}");
-        }
-        for (tag, data) in [
-            (dpb::ONLINE, &[0][..]),
-            (dpb::SET_DB_READONLY, &[0]),
-            (dpb::FORCE_WRITE, &[1]),
-            (dpb::SET_DB_SQL_DIALECT, &[3]),
-            (dpb::USER_NAME, b"SYSDBA"),
-        ] {
-            assert_eq!(DatabaseParameters::check_maintenance(&block(tag, data)), Ok(()), "{tag}");
         }
     }
 }

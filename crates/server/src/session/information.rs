@@ -4,6 +4,7 @@
 
 use farbird_engine::api::{BlobFacts, ColumnDescription, Isolation, StatementHandle, StatementKind};
 use farbird_engine::attachment::Attachment;
+use farbird_engine::check::DamageKind;
 use farbird_engine::engine::CommitName;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 use farbird_wire::info::{
@@ -115,12 +116,22 @@ impl Session {
             database::DB_CLASS => writer.integer(item, i64::from(CLASS_SERVER)),
             database::DB_PROVIDER => writer.integer(item, PROVIDER_FIREBIRD),
             database::FORCED_WRITES => writer.integer(item, 1),
-            database::SWEEP_INTERVAL => writer.integer(item, 20_000),
+            database::SWEEP_INTERVAL => writer.integer(item, i64::from(properties.sweep_interval)),
             // One item for each.
             database::LIMBO => {
                 for id in attachment.prepared_transactions() {
                     writer.integer(item, number(id));
                 }
+            }
+            database::PAGE_ERRORS => errors_found(attachment, item, DamageKind::Pages, writer),
+            database::RECORD_ERRORS => errors_found(attachment, item, DamageKind::Rows, writer),
+            database::BPAGE_ERRORS => errors_found(attachment, item, DamageKind::Blobs, writer),
+            database::IPAGE_ERRORS => errors_found(attachment, item, DamageKind::Indexes, writer),
+            // Pages of kinds that there are not.
+            database::DPAGE_ERRORS | database::PPAGE_ERRORS | database::TPAGE_ERRORS
+                if attachment.verification().is_some() =>
+            {
+                writer.integer(item, 0);
             }
             database::NO_RESERVE
             | database::ALLOCATION
@@ -289,6 +300,14 @@ impl Session {
             writer.integer(*item, rows);
         }
         Ok(Response::data(information.object, writer.finish()))
+    }
+}
+
+/// How many errors of a kind the check has found that this attachment has asked for. Firebird knows nothing without one.
+fn errors_found(attachment: &Attachment, item: u8, kind: DamageKind, writer: &mut InfoWriter) {
+    match attachment.verification() {
+        Some(report) => writer.integer(item, i64::try_from(report.errors(kind)).unwrap_or(i64::MAX)),
+        None => writer.unknown(item),
     }
 }
 

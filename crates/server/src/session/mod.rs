@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `worker` | the connection's work from its first packet on |
 //! | `attach_parameters` | what a DPB or SPB says |
+//! | `maintenance` | what a DPB asks to be done with the whole database |
 //! | `output` | replies on their way out |
 //! | `objects` | handles |
 //! | `statements`, `cursors`, `batches` | statements, their rows, batches |
@@ -22,6 +23,7 @@ mod crossing;
 mod cursors;
 mod events;
 mod information;
+pub(crate) mod maintenance;
 mod objects;
 pub(crate) mod output;
 mod requests;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use farbird_engine::api::{AttachOptions, ClientDescription};
 use farbird_engine::attachment::Attachment;
+use farbird_engine::maintenance::Maintenance;
 use farbird_engine::session::external::ExternalCaller;
 use farbird_engine::users::UserDirectory;
 use farbird_types::{Error, Result, isc};
@@ -25,6 +26,7 @@ use socket2::Socket;
 
 use super::Session;
 use super::attach_parameters::{DatabaseParameters, LoginItems};
+use super::maintenance;
 use super::output::Output;
 use super::waiting::Haste;
 use crate::config::WireEncryption;
@@ -597,10 +599,13 @@ impl Worker {
         let name = String::from_utf8(pending.attach.file.clone()).map_err(|error| {
             Error::new(isc::BAD_DB_FORMAT).with(String::from_utf8_lossy(error.as_bytes()).into_owned())
         })?;
-        match pending.kind {
-            AttachKind::Create => parameters.check_create(&name)?,
-            _ => DatabaseParameters::check_maintenance(&pending.attach.parameters)?,
-        }
+        let maintenance = match pending.kind {
+            AttachKind::Create => {
+                parameters.check_create(&name)?;
+                Maintenance::default()
+            }
+            _ => maintenance::parse(&pending.attach.parameters)?,
+        };
         // Nobody but an origin knows of programs that have not asked yet.
         let is_ahead = parameters.is_ahead && self.introduction.is_some();
         let path = self.shared.locations.resolve(&name)?;
@@ -611,7 +616,7 @@ impl Worker {
             character_set: parameters.character_set,
             dialect: parameters.dialect,
             time_zone: parameters.time_zone.clone(),
-            no_database_triggers: parameters.no_database_triggers,
+            no_database_triggers: parameters.no_database_triggers || parameters.is_gfix,
             client: self.client_description(&parameters, identity),
         };
         let attachment: Attachment = match pending.kind {
@@ -625,7 +630,12 @@ impl Worker {
                 let ahead = self.shared.engine.attach_ahead(&path, options, users)?;
                 ahead.ok_or_else(|| Error::new(isc::WISH_LIST))?
             }
-            _ => self.shared.engine.attach(&path, options, users)?,
+            _ if maintenance == Maintenance::default() => self.shared.engine.attach(&path, options, users)?,
+            _ => {
+                let input = Arc::clone(self.output.input());
+                let mut known = |interrupt| input.set_interrupt(interrupt);
+                self.shared.engine.attach_to_maintain(&path, options, users, &maintenance, &mut known)?
+            }
         };
         if parameters.is_gbak
             && pending.kind != AttachKind::Create

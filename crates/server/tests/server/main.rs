@@ -15,6 +15,7 @@ mod files;
 mod inline_blobs;
 mod interrupts;
 mod login;
+mod maintenance;
 mod robustness;
 mod scrolling;
 mod services;

@@ -9,7 +9,7 @@ use farbird_wire::protocol::Handle;
 use crate::common::{Client, Login, TestServer};
 
 /// A connection to the services manager.
-fn manager(server: &TestServer, login: &Login) -> Client {
+pub(crate) fn manager(server: &TestServer, login: &Login) -> Client {
     let mut client = Client::log_in(server.address, login).unwrap();
     let mut parameters = ClumpletWriter::spb_attach();
     parameters.text(spb::USER_NAME, &login.user);
@@ -20,7 +20,7 @@ fn manager(server: &TestServer, login: &Login) -> Client {
 }
 
 /// What the services manager answers to some items.
-fn ask(client: &mut Client, items: &[u8]) -> Result<Vec<u8>, Error> {
+pub(crate) fn ask(client: &mut Client, items: &[u8]) -> Result<Vec<u8>, Error> {
     ask_sending(client, &[], items)
 }
 
@@ -37,7 +37,7 @@ fn ask_sending(client: &mut Client, sent: &[u8], items: &[u8]) -> Result<Vec<u8>
 }
 
 /// A text item of 16-bit length at the start of an answer.
-fn text(answer: &[u8], item: u8) -> String {
+pub(crate) fn text(answer: &[u8], item: u8) -> String {
     assert_eq!(answer[0], item);
     let length = usize::from(u16::from_le_bytes([answer[1], answer[2]]));
     String::from_utf8(answer[3..3 + length].to_vec()).unwrap()
@@ -74,7 +74,7 @@ pub(crate) fn limbo_of_service(server: &TestServer, database: &str) -> Result<Ve
     Ok(answer[3..3 + length].to_vec())
 }
 
-fn login(user: &str, password: &str) -> Login {
+pub(crate) fn login(user: &str, password: &str) -> Login {
     Login { user: user.to_owned(), password: password.to_owned(), ..Login::default() }
 }
 
@@ -125,7 +125,7 @@ fn the_manager_tells_what_drivers_ask_first() {
 fn users_are_added_changed_shown_and_deleted() {
     use spb::{action, user};
     let server = TestServer::start();
-    let _owner = server.create("t.fbd");
+    let mut owner = server.create("t.fbd");
     let mut client = manager(&server, &Login::default());
     let ana = [(user::USERNAME, "ana"), (user::PASSWORD, "first"), (user::FIRSTNAME, "Ana")];
     act(&mut client, action::ADD_USER, &ana).unwrap();
@@ -133,6 +133,21 @@ fn users_are_added_changed_shown_and_deleted() {
     act(&mut client, action::MODIFY_USER, &[(user::USERNAME, "ANA"), (user::PASSWORD, "second")]).unwrap();
     assert!(Client::log_in(server.address, &login("ana", "first")).is_err());
     Client::log_in(server.address, &login("Ana", "second")).unwrap();
+
+    // Numbers of the system are tags, which SQL shows and changes, too.
+    let numbers = [&[action::MODIFY_USER, user::USERNAME, 3, 0][..], b"ana", &[5, 7, 0, 0, 0, 6, 8, 0, 0, 0]];
+    let start = |block: Vec<u8>| Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block };
+    client.ask(start(numbers.concat())).unwrap();
+    let shown = |client: &mut Client| {
+        act(client, action::DISPLAY_USER, &[(user::USERNAME, "ana")]).unwrap();
+        ask(client, &[spb::info::GET_USERS]).unwrap()
+    };
+    let answer = shown(&mut client);
+    let end = [5, 7, 0, 0, 0, 6, 8, 0, 0, 0, 1];
+    assert!(answer.ends_with(&end), "{answer:?}");
+    owner.run("ALTER USER ANA SET TAGS (UID = '9', DROP GID)");
+    assert!(shown(&mut client).ends_with(&[5, 9, 0, 0, 0, 6, 0, 0, 0, 0, 1]));
+    owner.run("ALTER USER ANA SET TAGS (DROP UID)");
 
     act(&mut client, action::DISPLAY_USER, &[]).unwrap();
     let answer = ask(&mut client, &[spb::info::GET_USERS]).unwrap();
@@ -201,7 +216,8 @@ fn only_administrators_change_others() {
 fn services_that_are_not_built_leave_the_connection_usable() {
     let server = TestServer::start();
     let mut client = manager(&server, &Login::default());
-    for action in [spb::action::BACKUP, spb::action::VALIDATE, spb::action::TRACE_LIST, 99] {
+    let refused = [spb::action::TRACE_LIST, spb::action::NBAK, spb::action::SET_MAPPING, 99];
+    for action in refused.into_iter().chain([spb::action::BACKUP, spb::action::VALIDATE]) {
         let error = act(&mut client, action, &[]).unwrap_err();
         assert!(error.has(isc::WISH_LIST) || error.has(isc::BAD_SPB_FORM), "{action}: {error}");
     }
@@ -221,6 +237,19 @@ fn start(client: &mut Client, action: u8, database: &str, file: &str, further: &
     }
     block.extend(further);
     client.ask(Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block }).map(|_| ())
+}
+
+/// What the backup service says, line by line.
+pub(crate) fn said_by_backup(server: &TestServer, database: &str, file: &str) -> Vec<String> {
+    let mut client = manager(server, &Login::default());
+    start(&mut client, spb::action::BACKUP, database, file, &[]).unwrap();
+    let mut said = Vec::new();
+    loop {
+        match text(&ask(&mut client, &[spb::info::LINE]).unwrap(), spb::info::LINE) {
+            end if end.is_empty() => return said,
+            line => said.push(line),
+        }
+    }
 }
 
 /// Whoever is no administrator is told neither where databases lie nor what files there are.

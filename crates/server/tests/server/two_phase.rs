@@ -7,7 +7,7 @@ use farbird_wire::packet::Request;
 use farbird_wire::protocol::Handle;
 
 use crate::common::{Client, Login, TestServer};
-use crate::services::{ask_repair, limbo_of_service};
+use crate::services::{ask_repair, limbo_of_service, said_by_backup};
 
 /// Prepares a transaction that has inserted a row.
 fn prepare(client: &mut Client, row: i32, note: &[u8]) -> Handle {
@@ -103,6 +103,9 @@ fn the_services_list_what_is_in_limbo_and_end_it() {
         let id = limbo(&mut client)[0];
         let listed = limbo_of_service(&server, "t.fbd").unwrap();
         assert_eq!(listed, [&[19], &(id as u32).to_le_bytes()[..]].concat());
+        // A backup names what it is without.
+        let said = said_by_backup(&server, "t.fbd", "t.fbb");
+        assert_eq!(said, [format!("transactions in limbo are not in the backup: {id} ")]);
         ask_repair(&server, "t.fbd", tag, id as u32).unwrap();
         assert_eq!(code(ask_repair(&server, "t.fbd", tag, id as u32)), isc::NO_RECON);
         assert!(limbo_of_service(&server, "t.fbd").unwrap().is_empty());

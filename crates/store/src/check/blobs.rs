@@ -44,10 +44,25 @@ impl Check<'_> {
     /// The contents of every BLOB that a row refers to are read, once; BLOBs of no row are counted.
     pub(super) fn check_blobs(&mut self) -> Result<()> {
         self.at.relation = None;
+        let references = self.take_references();
+        self.count_orphans(&references)?;
+        self.read_all(references)
+    }
+
+    /// As [`Check::check_blobs`], of the rows that were looked at; BLOBs of no row are left alone.
+    pub(super) fn check_blobs_of_rows(&mut self) -> Result<()> {
+        let references = self.take_references();
+        self.read_all(references)
+    }
+
+    fn take_references(&mut self) -> Vec<Reference> {
         let mut references = std::mem::take(&mut self.references).0;
         references.sort_unstable();
         references.dedup_by_key(|reference| reference.blob);
-        self.count_orphans(&references)?;
+        references
+    }
+
+    fn read_all(&mut self, references: Vec<Reference>) -> Result<()> {
         let mut sound = HashSet::new();
         for Reference { blob, relation, row, .. } in references.into_iter().filter(|one| !one.is_optional) {
             self.report.blobs += 1;

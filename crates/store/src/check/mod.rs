@@ -193,6 +193,24 @@ impl Store {
         progress: &mut dyn FnMut(CheckProgress),
         cancel: &Arc<CancelFlag>,
     ) -> Result<CheckReport> {
+        self.run_check(progress, cancel, |check| {
+            check.estimate(layouts);
+            check.check_small_spaces()?;
+            check.measure_unknown_spaces(layouts)?;
+            for layout in layouts {
+                check.check_relation(layout)?;
+            }
+            check.check_blobs()
+        })
+    }
+
+    /// Runs a check of what the store holds now.
+    fn run_check(
+        &self,
+        progress: &mut dyn FnMut(CheckProgress),
+        cancel: &Arc<CancelFlag>,
+        run: impl FnOnce(&mut Check<'_>) -> Result<()>,
+    ) -> Result<CheckReport> {
         let options = TransactionOptions { ignore_limbo: true, ..TransactionOptions::default() };
         let transaction = self.begin(options, Arc::clone(cancel))?;
         let (snapshot, view) = {
@@ -210,16 +228,27 @@ impl Store {
             progress,
             at: CheckProgress { relation: None, done: 0, total: 0 },
         };
-        check.estimate(layouts);
-        check.check_small_spaces()?;
-        check.measure_unknown_spaces(layouts)?;
-        for layout in layouts {
-            check.check_relation(layout)?;
-        }
-        check.check_blobs()?;
+        run(&mut check)?;
         let report = check.report;
         transaction.rollback()?;
         Ok(report)
+    }
+
+    /// Checks one relation with its active indexes and the BLOBs of its rows, as of now; others may go on working.
+    ///
+    /// # Errors
+    /// As [`Store::check`].
+    pub fn check_relation(
+        &self,
+        layout: &Arc<RelationLayout>,
+        cancel: &Arc<CancelFlag>,
+    ) -> Result<CheckReport> {
+        let layouts = std::slice::from_ref(layout);
+        self.run_check(&mut |_| {}, cancel, |check| {
+            check.estimate(layouts);
+            check.check_relation(layout)?;
+            check.check_blobs_of_rows()
+        })
     }
 }
 

@@ -15,6 +15,7 @@ mod relation;
 mod settle;
 mod watch;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -46,6 +47,8 @@ pub(crate) struct Sweeper {
 struct Control {
     stopped: Mutex<bool>,
     wake: Condvar,
+    /// Whether the thread leaves everything to those who ask for a sweep.
+    is_idle: AtomicBool,
 }
 
 /// Where the sweep goes on.
@@ -200,6 +203,11 @@ impl Sweeper {
         }
     }
 
+    /// Whether the thread sweeps, or leaves that to those who ask for it.
+    pub(crate) fn set_automatic(&self, sweeps: bool) {
+        self.control.is_idle.store(!sweeps, Ordering::Relaxed);
+    }
+
     /// Ends the thread and waits for it.
     pub(crate) fn stop(&self) {
         self.control.stop();
@@ -237,6 +245,12 @@ impl Control {
 
 fn sweep_on(weak: &Weak<Inner>, control: &Control) {
     loop {
+        if control.is_idle.load(Ordering::Relaxed) {
+            if !control.pause(PAUSE_IDLE) {
+                return;
+            }
+            continue;
+        }
         let Some(inner) = weak.upgrade() else { return };
         let (began, before) = (Instant::now(), inner.last_commit());
         let store = Store { inner };

@@ -1,0 +1,239 @@
+//! Maintenance as one attachment does it: checking, settings, sweeping. Shutting down is in [`super::shutdown`].
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use farbird_store::{Access, Isolation, TransactionOptions, Wait};
+use farbird_types::{Error, Result, isc};
+
+use crate::api::AttachOptions;
+use crate::attachment::Attachment;
+use crate::catalog::privileges::Actor;
+use crate::catalog::{self, CatalogChanges, CatalogObject, DatabaseProperties, Denied, SystemPrivilege};
+use crate::check::{CheckedTable, DatabaseReport, check_open_database, check_table, tables_to_check};
+use crate::engine::Engine;
+use crate::maintenance::Maintenance;
+use crate::session::Interrupt;
+use crate::transaction::TransactionCatalog;
+use crate::users::UserDirectory;
+
+/// How long is waited for others to leave who must, where the caller has not said: as Firebird does.
+const OTHERS_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long is waited for somebody who changes the same settings.
+const SETTINGS_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two looks at what is waited for.
+pub(super) const POLL: Duration = Duration::from_millis(20);
+/// Steps of the sweep between two looks whether it is to stop.
+const SWEEP_STEPS: usize = 64;
+
+impl Engine {
+    /// Attaches and does what is asked for. `known` is called with what stops it before it may have to wait.
+    ///
+    /// # Durability
+    /// Shutdown mode and settings are on the disk when this returns, and stay after a restart.
+    ///
+    /// # Errors
+    /// As [`Engine::attach`]; `isc_no_priv`, `isc_adm_task_denied` for those who may not; `isc_bad_shutdown_mode` for a mode that is
+    /// not on the way, `isc_shutfail` if others have not left in time, `isc_shutinprog` while somebody else shuts it down; `isc_obj_in_use`
+    /// and `isc_cant_validate` if others are attached who must not be.
+    pub fn attach_to_maintain(
+        self: &Arc<Self>,
+        path: &Path,
+        options: AttachOptions,
+        users: Arc<dyn UserDirectory>,
+        maintenance: &Maintenance,
+        known: &mut dyn FnMut(Arc<Interrupt>),
+    ) -> Result<Attachment> {
+        let mut attachment = self.attach_silently(path, options, users)?;
+        known(attachment.interrupt());
+        attachment.maintain(maintenance)?;
+        Ok(attachment)
+    }
+}
+
+impl Attachment {
+    /// Does what is asked for, and begins the session.
+    pub(crate) fn maintain(&mut self, wanted: &Maintenance) -> Result<()> {
+        if let Some(shutdown) = &wanted.shutdown {
+            self.shut_down(shutdown)?;
+        }
+        if let Some(mode) = wanted.online {
+            self.bring_online(mode)?;
+        }
+        self.check_available()?;
+        self.check_options()?;
+        if wanted.verify {
+            self.verify()?;
+        }
+        self.change_settings(wanted)?;
+        self.begin_session()?;
+        if wanted.sweep {
+            self.sweep()?;
+        }
+        Ok(())
+    }
+
+    /// What a check by this attachment has found, if it was asked for one.
+    pub fn verification(&self) -> Option<&DatabaseReport> {
+        self.verification.as_ref()
+    }
+
+    fn check_system_privilege(&self, privilege: SystemPrivilege, name: &str) -> Result<()> {
+        match Actor::of(&self.session).has(&self.database().catalog(), privilege) {
+            true => Ok(()),
+            false => Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with(name)),
+        }
+    }
+
+    /// Checks all of the database. What is damaged is told in the log too, since Firebird's tools show no more than numbers.
+    fn verify(&mut self) -> Result<()> {
+        self.check_system_privilege(SystemPrivilege::UseGfixUtility, "USE_GFIX_UTILITY")?;
+        let database = Arc::clone(self.database());
+        if !self.wait_for(OTHERS_TIMEOUT, |attachment| attachment.others().is_empty())? {
+            return Err(Error::new(isc::BAD_DPB_CONTENT).and(isc::CANT_VALIDATE));
+        }
+        let report = check_open_database(&database, &self.session.interrupt.cancel)?;
+        for damage in &report.damages {
+            tracing::error!(database = %database.path.display(), place = damage.place, damage.what, damage.advice, "damaged");
+        }
+        self.verification = Some(report);
+        Ok(())
+    }
+
+    /// Sweeps until nothing is left to do; what others commit meanwhile is swept with it.
+    ///
+    /// # Errors
+    /// `isc_adm_task_denied`; those of the store; `isc_cancelled`.
+    pub fn sweep(&self) -> Result<()> {
+        self.check_system_privilege(SystemPrivilege::UseGfixUtility, "USE_GFIX_UTILITY")?;
+        let database = self.database();
+        // There is nothing that could be swept away.
+        if database.catalog().database.read_only {
+            return Ok(());
+        }
+        while database.store.sweep(SWEEP_STEPS).map_err(|error| database.status(error))? > 0 {
+            self.session.interrupt.check()?;
+        }
+        Ok(())
+    }
+
+    /// The tables that are stored, for [`Attachment::check_table`].
+    ///
+    /// # Errors
+    /// `isc_adm_task_denied`.
+    pub fn tables_to_check(&self) -> Result<Vec<CheckedTable>> {
+        self.check_system_privilege(SystemPrivilege::UseGfixUtility, "USE_GFIX_UTILITY")?;
+        Ok(tables_to_check(self.database()))
+    }
+
+    /// Checks the rows of a table, as of now, with their BLOBs and foreign keys, and those of its indexes that `table` names; others may
+    /// go on working.
+    ///
+    /// # Errors
+    /// If the check cannot go on, or the session is told to stop.
+    pub fn check_table(&self, table: &CheckedTable) -> Result<DatabaseReport> {
+        check_table(self.database(), table, &self.session.interrupt.cancel)
+    }
+
+    fn change_settings(&mut self, wanted: &Maintenance) -> Result<()> {
+        let Maintenance { dialect, sweep_interval, read_only, .. } = *wanted;
+        if dialect.is_none() && sweep_interval.is_none() && read_only.is_none() {
+            return Ok(());
+        }
+        self.check_system_privilege(SystemPrivilege::ChangeHeaderSettings, "CHANGE_HEADER_SETTINGS")?;
+        if let Some(number) = dialect.filter(|number| !matches!(number, 1 | 3)) {
+            return Err(Error::new(isc::INV_DIALECT_SPECIFIED)
+                .with(i32::from(number))
+                .and(isc::VALID_DB_DIALECTS)
+                .with("1 and 3")
+                .and(isc::DIALECT_NOT_CHANGED));
+        }
+        let change = |properties: &mut DatabaseProperties| {
+            properties.dialect = dialect.unwrap_or(properties.dialect);
+            properties.sweep_interval = sweep_interval.unwrap_or(properties.sweep_interval);
+            properties.read_only = read_only.unwrap_or(properties.read_only);
+        };
+        match read_only {
+            // Nobody may be at work with what was true before.
+            Some(_) => self.alone(|attachment| attachment.change_properties(change)),
+            None => self.change_properties(change),
+        }
+    }
+
+    /// Runs while nobody else is attached, nor can be.
+    fn alone(&self, run: impl FnOnce(&Attachment) -> Result<()>) -> Result<()> {
+        let database = Arc::clone(self.database());
+        let Some(_only_one) = database.maintenance.try_lock() else { return Err(self.is_being_shut_down()) };
+        let _closed = ClosedGate::close(&database, Denied::Attachments);
+        self.wait_for(OTHERS_TIMEOUT, |attachment| attachment.engine.check_alone(&database).is_ok())?;
+        self.engine.check_alone(&database)?;
+        run(self)
+    }
+
+    /// Changes the properties of the database in a transaction of its own, whether it is read only or not.
+    ///
+    /// # Durability
+    /// They are on the disk when this returns.
+    pub(super) fn change_properties(&self, change: impl FnOnce(&mut DatabaseProperties)) -> Result<()> {
+        let database = Arc::clone(self.database());
+        let failed = |error| database.status(error);
+        let options = TransactionOptions {
+            isolation: Isolation::ReadCommitted,
+            access: Access::ReadWrite,
+            wait: Wait::Timeout(SETTINGS_TIMEOUT),
+            ..TransactionOptions::default()
+        };
+        let cancel = Arc::clone(&self.session.interrupt.cancel);
+        let transaction = database.store.begin(options, cancel).map_err(failed)?;
+        // Nobody else changes them from here on: what is read next is what is replaced.
+        let current = CatalogObject::Database(Arc::clone(&database.catalog().database));
+        let (kind, name) = current.identity();
+        transaction.catalog_put(&kind.key(&name), &current.encode()?).map_err(failed)?;
+        let mut properties = DatabaseProperties::clone(&database.catalog().database);
+        change(&mut properties);
+        let changed = CatalogObject::Database(Arc::new(properties));
+        transaction.catalog_put(&kind.key(&name), &changed.encode()?).map_err(failed)?;
+        let mut own = TransactionCatalog { current: database.catalog(), changes: CatalogChanges::default() };
+        own.put(changed);
+        transaction.commit_with(catalog::publication(&database, &own.changes)).map(|_| ()).map_err(failed)
+    }
+
+    /// Waits until it is so, for so long at most; gives whether it is.
+    pub(super) fn wait_for(&self, timeout: Duration, is_so: impl Fn(&Attachment) -> bool) -> Result<bool> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if is_so(self) {
+                return Ok(true);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            self.session.interrupt.check()?;
+            sleep(POLL.min(left));
+        }
+    }
+}
+
+/// Keeps others from beginning something, until it is dropped.
+pub(super) struct ClosedGate<'d>(&'d crate::database::Database);
+
+impl<'d> ClosedGate<'d> {
+    pub(super) fn close(database: &'d crate::database::Database, denied: Denied) -> ClosedGate<'d> {
+        database.shutdown_gate.deny(denied);
+        ClosedGate(database)
+    }
+
+    /// Keeps others from more.
+    pub(super) fn deny(&self, denied: Denied) {
+        self.0.shutdown_gate.deny(denied);
+    }
+}
+
+impl Drop for ClosedGate<'_> {
+    fn drop(&mut self) {
+        self.0.shutdown_gate.deny(Denied::Nothing);
+    }
+}
