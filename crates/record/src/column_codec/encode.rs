@@ -1,7 +1,5 @@
 //! From the values of one column to its bytes: gathers them, then chooses the kind that takes the least space.
 
-use std::collections::HashMap;
-
 use farbird_types::SqlType;
 
 use super::{
@@ -161,6 +159,8 @@ fn encode_mixed(
 
 /// A dictionary of numbers has at most so many.
 const DIFFERENT_NUMBERS_MAX: usize = 256;
+/// Places of the table in which they are looked for while it is made; a power of two.
+const DICTIONARY_PLACES: usize = 4 * DIFFERENT_NUMBERS_MAX;
 /// It is tried if they take more bits than this each otherwise: indexes alone take up to eight.
 const BITS_WITHOUT_DICTIONARY: usize = 10;
 
@@ -203,18 +203,27 @@ fn encode_bounds(numbers: &[i64], start: usize, out: &mut Vec<u8>) {
 
 /// The different ones of some numbers, and which of them each is; `None` if they are too many.
 fn different_numbers(numbers: &[i64]) -> Option<(Vec<i64>, Vec<i64>)> {
-    let mut places = HashMap::new();
-    let mut different = Vec::new();
+    // Open addressing: places are indexes plus one, 0 is free. Never more than a quarter full.
+    let mut places = [0u16; DICTIONARY_PLACES];
+    let mut different: Vec<i64> = Vec::with_capacity(DIFFERENT_NUMBERS_MAX);
     let mut indexes = Vec::with_capacity(numbers.len());
     for number in numbers {
-        let index = *places.entry(*number).or_insert_with(|| {
-            different.push(*number);
-            different.len() as i64 - 1
-        });
-        if different.len() > DIFFERENT_NUMBERS_MAX {
-            return None;
-        }
-        indexes.push(index);
+        // The golden ratio's multiples spread neighbours; the highest bits of them are the best.
+        let hash = (*number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut place = (hash >> (u64::BITS - DICTIONARY_PLACES.trailing_zeros())) as usize;
+        let index = loop {
+            match places[place] {
+                0 if different.len() == DIFFERENT_NUMBERS_MAX => return None,
+                0 => {
+                    different.push(*number);
+                    places[place] = different.len() as u16;
+                    break different.len() - 1;
+                }
+                taken if different[usize::from(taken) - 1] == *number => break usize::from(taken) - 1,
+                _ => place = (place + 1) % DICTIONARY_PLACES,
+            }
+        };
+        indexes.push(index as i64);
     }
     Some((different, indexes))
 }
