@@ -52,11 +52,9 @@ enum Input {
 impl AggregateOperator {
     pub(crate) fn new(aggregate: &Arc<Aggregate>, build: Build) -> AggregateOperator {
         let mut input = build(&aggregate.input);
+        input.want(&wanted(aggregate));
         let input = match input.has_vectors() && !is_volatile(aggregate) {
-            true => {
-                input.want(&wanted(aggregate));
-                Input::Vectors(input)
-            }
+            true => Input::Vectors(input),
             false => Input::Rows(input),
         };
         AggregateOperator {

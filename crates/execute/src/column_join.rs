@@ -6,6 +6,7 @@
 //! - A condition that fails is met at its pair: the pairs before are handed out first.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use farbird_budget::Reservation;
 use farbird_expression::{ExecutionContext, Expression};
@@ -14,7 +15,9 @@ use farbird_types::{Error, Result};
 use farbird_vector::truth::TRUE;
 use farbird_vector::{Column, NO_ROW, Vectors};
 
+use crate::column_source::COLUMN_ROWS_MAX;
 use crate::computed::Computed;
+use crate::in_order::{Prepared, for_each_prepared};
 use crate::join_columns::{JoinColumns, NONE};
 use crate::join_keys::JoinKeys;
 use crate::operator::Operator;
@@ -31,8 +34,8 @@ pub(crate) struct ColumnJoin {
     /// Which columns of pairs of rows the condition looks at.
     wanted_of_pairs: Vec<bool>,
     table: Table,
-    /// Which inner rows had a partner, where that matters.
-    matched_inner: Vec<bool>,
+    /// Which inner rows had a partner, where that matters; threads note it together.
+    matched_inner: Arc<[AtomicBool]>,
     outer: Vectors,
     keys: JoinKeys,
     /// What follows the outer rows at hand, or the pairs.
@@ -102,7 +105,7 @@ impl ColumnJoin {
             wanted: vec![true; join.width()],
             wanted_of_pairs,
             table: Table::None,
-            matched_inner: Vec::new(),
+            matched_inner: Arc::default(),
             outer: Vectors::default(),
             keys: JoinKeys::default(),
             error: None,
@@ -151,7 +154,7 @@ impl ColumnJoin {
         let all = self.outer_keys.iter_mut().chain(&mut self.inner_keys).chain(&mut self.condition);
         all.for_each(Computed::reset);
         self.table = Table::Filling(Box::new(JoinColumns::new(memory)));
-        self.matched_inner = Vec::new();
+        self.matched_inner = Arc::default();
         self.outer = Vectors::default();
         self.error = None;
         self.place = 0;
@@ -191,7 +194,7 @@ impl ColumnJoin {
         if let Table::Filling(mut table) = std::mem::replace(&mut self.table, Table::None) {
             table.link();
             if self.notes_inner() {
-                self.matched_inner = vec![false; table.len()];
+                self.matched_inner = (0..table.len()).map(|_| AtomicBool::new(false)).collect();
             }
             self.table = Table::Filled(Arc::from(table));
         }
@@ -210,22 +213,30 @@ impl ColumnJoin {
         self.join.kind.hands_out_inner().is_some()
     }
 
-    /// A join of the same inner side for another thread; `None` where threads would have to tell each other what they find.
+    /// A join of the same inner side for another thread; `None` where inner rows are handed out when all outer ones have been looked
+    /// at, or one thread only can compute what it is joined by.
     pub(crate) fn for_thread(&self) -> Option<ColumnJoin> {
-        let table = Arc::clone(self.table()?);
-        let all = self.outer_keys.iter().chain(&self.condition);
-        if self.notes_inner() || !all.map(Computed::expression).all(is_for_any_thread) {
+        if self.notes_inner() || !self.is_for_any_thread() {
             return None;
         }
-        Some(ColumnJoin {
+        Some(self.with_table(self.table()?))
+    }
+
+    fn is_for_any_thread(&self) -> bool {
+        self.outer_keys.iter().chain(&self.condition).map(Computed::expression).all(is_for_any_thread)
+    }
+
+    /// A join of the same inner side, which notes its partners in the same place.
+    fn with_table(&self, table: &Arc<JoinColumns>) -> ColumnJoin {
+        ColumnJoin {
             join: self.join.clone(),
             outer_keys: self.outer_keys.clone(),
             inner_keys: Vec::new(),
             condition: self.condition.clone(),
             wanted: self.wanted.clone(),
             wanted_of_pairs: self.wanted_of_pairs.clone(),
-            table: Table::Filled(table),
-            matched_inner: Vec::new(),
+            table: Table::Filled(Arc::clone(table)),
+            matched_inner: Arc::clone(&self.matched_inner),
             outer: Vectors::default(),
             keys: JoinKeys::default(),
             error: None,
@@ -234,7 +245,17 @@ impl ColumnJoin {
             matched: false,
             inner_from: None,
             pairs: Pairs::default(),
-        })
+        }
+    }
+
+    /// What notes which inner rows have a partner, where nothing else is made of the outer side.
+    fn marking(&self) -> Option<Marking> {
+        let is_only_noted = matches!(self.join.kind, HashJoinKind::InnerSemi | HashJoinKind::InnerAnti);
+        if !is_only_noted || !self.is_for_any_thread() {
+            return None;
+        }
+        let table = Arc::clone(self.table()?);
+        Some(Marking { join: self.with_table(&table), table })
     }
 
     /// Whether outer rows at hand are still to be joined.
@@ -270,6 +291,13 @@ impl ColumnJoin {
         rows_max: usize,
         vectors: &mut Vectors,
     ) -> Result<bool> {
+        if self.inner_from.is_none()
+            && let Some(mut marking) = self.marking()
+        {
+            let mark = move |rows: Vectors, context: &mut ExecutionContext<'_>| marking.mark(rows, context);
+            for_each_prepared(outer, COLUMN_ROWS_MAX, context, mark, |(), _| Ok(()))?;
+            self.inner_from = Some(0);
+        }
         while self.inner_from.is_none() {
             if !self.is_joining() {
                 if let Some(error) = self.error.take() {
@@ -337,7 +365,7 @@ impl ColumnJoin {
         let Table::Filled(table) = &self.table else { return Ok(()) };
         let table = table.index_for(&mut self.keys)?;
         let (keys, pairs, kind) = (&self.keys, &mut self.pairs, self.join.kind);
-        let matched_inner = &mut self.matched_inner;
+        let matched_inner = &*self.matched_inner;
         while self.place < self.outer.len() && pairs.len() < rows_max {
             context.check_interrupt()?;
             let row = self.place;
@@ -389,7 +417,7 @@ impl ColumnJoin {
         let inner = table.rows();
         let table = table.index_for(&mut self.keys)?;
         let (keys, kind) = (&self.keys, self.join.kind);
-        let matched_inner = &mut self.matched_inner;
+        let matched_inner = &*self.matched_inner;
         let (first, first_matched) = (self.place, self.matched);
         let mut tried = Pairs::default();
         // Outer rows without a candidate, which may come alone.
@@ -518,18 +546,48 @@ impl ColumnJoin {
     }
 }
 
+/// Notes the partners of inner rows, for one of several threads.
+struct Marking {
+    join: ColumnJoin,
+    table: Arc<JoinColumns>,
+}
+
+impl Marking {
+    /// # Errors
+    /// Those of keys and condition.
+    fn mark(&mut self, rows: Vectors, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.join.begin_outer(rows, context)?;
+        while self.join.is_joining() {
+            self.join.next_pairs(context, COLUMN_ROWS_MAX)?;
+        }
+        self.join.error.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Clone for Marking {
+    fn clone(&self) -> Marking {
+        Marking { join: self.join.with_table(&self.table), table: Arc::clone(&self.table) }
+    }
+}
+
+impl Prepared for () {
+    fn size_bytes(&self) -> usize {
+        0
+    }
+}
+
 /// Notes that an inner row has had a partner, where that matters.
 #[inline]
-fn set_matched(matched: &mut [bool], number: u32) {
-    if let Some(matched) = matched.get_mut(number as usize) {
-        *matched = true;
+fn set_matched(matched: &[AtomicBool], number: u32) {
+    if let Some(matched) = matched.get(number as usize) {
+        matched.store(true, Ordering::Relaxed);
     }
 }
 
 /// Whether an inner row has had a partner.
 #[inline]
-fn is_matched(matched: &[bool], number: u32) -> bool {
-    matched.get(number as usize).is_some_and(|matched| *matched)
+fn is_matched(matched: &[AtomicBool], number: u32) -> bool {
+    matched.get(number as usize).is_some_and(|matched| matched.load(Ordering::Relaxed))
 }
 
 /// The columns of pairs of rows that are wanted, the outer ones first.

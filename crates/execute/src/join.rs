@@ -137,6 +137,20 @@ impl Operator for NestedLoopOperator {
         }
     }
 
+    fn want(&mut self, columns: &[bool]) {
+        let mut wanted = vec![false; self.join.outer.width()];
+        wanted.iter_mut().zip(columns).for_each(|(wanted, column)| *wanted = *column);
+        let captured = self.join.captures.iter().map(|(_, value)| value);
+        for expression in captured.chain(&self.join.condition) {
+            expression.for_each_column(&mut |position| {
+                if let Some(wanted) = wanted.get_mut(position) {
+                    *wanted = true;
+                }
+            });
+        }
+        self.outer.want(&wanted);
+    }
+
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         let is_volatile = self.join.condition.as_ref().is_some_and(Expression::is_volatile)
             || self.join.captures.iter().any(|(_, value)| value.is_volatile())
