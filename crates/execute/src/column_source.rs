@@ -313,9 +313,17 @@ impl ColumnSource {
         } else {
             self.batch.load((0..self.scan.width).filter(|position| is_wanted(*position)))?;
             let places = (rows < self.batch.len()).then_some(self.selection.as_slice());
-            for (position, column) in columns.iter_mut().enumerate() {
-                if let (true, Some(vector), Some(sql_type)) =
-                    (is_wanted(position), self.batch.column(position), self.batch.column_type(position))
+            for (position, column) in
+                columns.iter_mut().enumerate().filter(|(position, _)| is_wanted(*position))
+            {
+                if let Some(texts) = self.batch.texts(position) {
+                    let value = |row: usize| texts.value(row).cloned().unwrap_or_default();
+                    *column = Some(Column::Values(match places {
+                        None => (0..rows).map(value).collect(),
+                        Some(places) => places.iter().map(|place| value(*place as usize)).collect(),
+                    }));
+                } else if let (Some(vector), Some(sql_type)) =
+                    (self.batch.column(position), self.batch.column_type(position))
                 {
                     *column = Some(exchanged(vector, sql_type, places));
                 }

@@ -14,7 +14,7 @@ use crate::column_vector::ColumnVector;
 use crate::compression::Compression;
 use crate::run_length::{RunLength, RunLengthCodec};
 use crate::value_codec::ValueCodec;
-use crate::{DecodeError, EncodeError, RecordFormat};
+use crate::{DecodeError, EncodeError, RecordFormat, TextCodes};
 
 /// The byte by which a block names its codec and the compression on top of it.
 ///
@@ -295,6 +295,15 @@ pub trait BlockReader {
     /// decoded. They may be wider than the values.
     fn column_bounds(&self, _slot: u16) -> Option<ColumnBounds> {
         None
+    }
+
+    /// The texts of a column in the rows of a range, where they repeat so often that the block has each of them once; `None` for all
+    /// other columns, and for slots that the format does not have.
+    ///
+    /// # Errors
+    /// If the bytes are damaged, or the range is not in the block.
+    fn text_codes(&self, _slot: u16, _range: Range<usize>) -> Result<Option<TextCodes>, DecodeError> {
+        Ok(None)
     }
 
     /// Appends one column of the rows of a range to a vector, as plain numbers where its type allows

@@ -57,6 +57,13 @@ impl ColumnVector {
         ColumnVector { values, nulls: NullBits::default() }
     }
 
+    /// These values, of a type that has neither numbers nor doubles.
+    pub(crate) fn of_values(values: Vec<Value>) -> ColumnVector {
+        let mut nulls = NullBits::default();
+        values.iter().for_each(|value| nulls.push(value.is_null()));
+        ColumnVector { values: ColumnValues::Values(values), nulls }
+    }
+
     /// How many values, NULLs included.
     pub fn len(&self) -> usize {
         self.nulls.len()

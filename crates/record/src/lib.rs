@@ -18,6 +18,7 @@ pub mod image;
 mod packed;
 mod row_list;
 pub mod run_length;
+mod text_codes;
 pub mod value_codec;
 
 pub use block_fill::BlockFill;
@@ -28,3 +29,4 @@ pub use column_vector::{ColumnValues, ColumnVector, NullBits, number_of_value, v
 pub use compression::Compression;
 pub use error::{DecodeError, EncodeError};
 pub use format::RecordFormat;
+pub use text_codes::TextCodes;

@@ -6,9 +6,9 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use farbird_record::{BlockReader, ColumnVector};
+use farbird_record::{BlockReader, ColumnVector, TextCodes};
 use farbird_types::{SqlType, Value};
 
 use crate::block::Block;
@@ -67,12 +67,27 @@ enum Piece {
 struct LoadedColumn {
     loaded: bool,
     sql_type: SqlType,
-    vector: ColumnVector,
+    /// Of texts that repeat; then there is a value for each row only once somebody asks for them.
+    texts: Option<TextCodes>,
+    vector: OnceLock<ColumnVector>,
 }
 
 impl Default for LoadedColumn {
     fn default() -> LoadedColumn {
-        LoadedColumn { loaded: false, sql_type: SqlType::Null, vector: ColumnVector::default() }
+        LoadedColumn { loaded: false, sql_type: SqlType::Null, texts: None, vector: OnceLock::new() }
+    }
+}
+
+impl LoadedColumn {
+    fn vector(&self) -> &ColumnVector {
+        self.vector.get_or_init(|| self.texts.as_ref().map(TextCodes::to_vector).unwrap_or_default())
+    }
+
+    fn value(&self, row: usize) -> Option<Value> {
+        match &self.texts {
+            Some(texts) => texts.value(row).cloned(),
+            None => self.vector().value(row, &self.sql_type),
+        }
     }
 }
 
@@ -160,11 +175,20 @@ impl ColumnBatch {
             }
             let slot = decoder.slot(position).unwrap_or(u16::MAX);
             let sql_type = decoder.column_type(slot);
-            let mut vector = self
-                .columns
-                .get_mut(position)
-                .map(|column| std::mem::take(&mut column.vector))
-                .unwrap_or_default();
+            let before = self.columns.get_mut(position).and_then(|column| column.vector.take());
+            let texts = match (&reader, self.pieces.as_slice(), &sql_type) {
+                (Some((block, reader)), [Piece::Block(places)], SqlType::Text(_))
+                    if decoder.is_unchanged(block.format, slot)? =>
+                {
+                    reader.text_codes(slot, places.clone()).map_err(|error| block.damaged(&error))?
+                }
+                _ => None,
+            };
+            if let (Some(_), Some(column)) = (&texts, self.columns.get_mut(position)) {
+                *column = LoadedColumn { loaded: true, sql_type, texts, vector: OnceLock::new() };
+                continue;
+            }
+            let mut vector = before.unwrap_or_default();
             vector.clear();
             let block_column = reader.as_ref().map(|(block, reader)| BlockColumn {
                 decoder: &decoder,
@@ -174,7 +198,8 @@ impl ColumnBatch {
             });
             self.append_column(position, &sql_type, block_column.as_ref(), &mut vector)?;
             if let Some(column) = self.columns.get_mut(position) {
-                *column = LoadedColumn { loaded: true, sql_type, vector };
+                *column =
+                    LoadedColumn { loaded: true, sql_type, texts: None, vector: OnceLock::from(vector) };
             }
         }
         Ok(())
@@ -226,7 +251,13 @@ impl ColumnBatch {
 
     /// A column decoded before, by position in the projection.
     pub fn column(&self, position: usize) -> Option<&ColumnVector> {
-        self.columns.get(position).filter(|column| column.loaded).map(|column| &column.vector)
+        self.columns.get(position).filter(|column| column.loaded).map(LoadedColumn::vector)
+    }
+
+    /// The texts of a column decoded before, by position in the projection, if they repeat: then this takes no time, and
+    /// [`ColumnBatch::column`] makes a value for each row.
+    pub fn texts(&self, position: usize) -> Option<&TextCodes> {
+        self.columns.get(position).filter(|column| column.loaded)?.texts.as_ref()
     }
 
     /// The type of a column decoded before, by position in the projection.
@@ -236,8 +267,7 @@ impl ColumnBatch {
 
     /// A value of a column decoded before.
     pub fn value(&self, row: usize, position: usize) -> Option<Value> {
-        let column = self.columns.get(position).filter(|column| column.loaded)?;
-        column.vector.value(row, &column.sql_type)
+        self.columns.get(position).filter(|column| column.loaded)?.value(row)
     }
 
     /// Decodes all columns and lets go of the block: what is left is a value that may be kept.
@@ -275,8 +305,7 @@ impl ColumnBatch {
         for (position, column) in self.columns.iter().take(self.width).enumerate() {
             let places = out.iter_mut().skip(start + position).step_by(self.width.max(1));
             for (row, place) in rows.iter().zip(places) {
-                let value = column.vector.value(*row as usize, &column.sql_type);
-                *place = value.ok_or_else(|| missing(position))?;
+                *place = column.value(*row as usize).ok_or_else(|| missing(position))?;
             }
         }
         Ok(())

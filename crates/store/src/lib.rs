@@ -88,5 +88,7 @@ pub use transaction::{
     LaterChange, PreparedTransaction, RowUpdate, Savepoint, SessionRelations, Transaction,
 };
 
-pub use farbird_record::{CodecId, ColumnBounds, ColumnValues, ColumnVector, NullBits, UnknownCodecName};
+pub use farbird_record::{
+    CodecId, ColumnBounds, ColumnValues, ColumnVector, NullBits, TextCodes, UnknownCodecName,
+};
 pub use view::ReadView;

@@ -128,7 +128,11 @@ fn by_columns(
         let start = rows.len();
         for (index, id) in ids.into_iter().enumerate() {
             let value = |(position, sql_type)| {
-                batch.column(position).expect("loaded").value(index, sql_type).expect("of its type")
+                let repeated = batch.texts(position).map(|texts| texts.value(index).expect("a row").clone());
+                let value =
+                    batch.column(position).expect("loaded").value(index, sql_type).expect("of its type");
+                assert!(repeated.is_none_or(|repeated| repeated == value));
+                value
             };
             rows.push((id, types.iter().enumerate().map(value).collect()));
         }

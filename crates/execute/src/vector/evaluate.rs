@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use farbird_expression::ExecutionContext;
 use farbird_sql::ast::{ComparisonOperator, Truth as TruthTest};
-use farbird_store::{ColumnBatch, ColumnValues};
+use farbird_store::{ColumnBatch, ColumnValues, TextCodes};
 use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::convert::number::exact_to_double;
 use farbird_types::{Value, compare};
@@ -46,6 +46,11 @@ impl<'a> RowColumns<'a> {
         }
     }
 
+    /// Whether a column is of what is neither numbers nor doubles.
+    fn has_values(self, position: usize) -> bool {
+        self.texts(position).is_some() || self.values(position).is_some()
+    }
+
     /// A column of what is neither numbers nor doubles.
     fn values(self, position: usize) -> Option<&'a [Value]> {
         match self {
@@ -60,7 +65,18 @@ impl<'a> RowColumns<'a> {
         }
     }
 
+    /// A column of texts that repeat.
+    fn texts(self, position: usize) -> Option<&'a TextCodes> {
+        match self {
+            RowColumns::Scanned(batch) => batch.texts(position),
+            RowColumns::Exchanged(_) => None,
+        }
+    }
+
     fn is_null(self, row: usize, position: usize) -> Option<bool> {
+        if let Some(texts) = self.texts(position) {
+            return texts.value(row).map(Value::is_null);
+        }
         match self {
             RowColumns::Scanned(batch) => Some(batch.column(position)?.nulls().is_null(row)),
             RowColumns::Exchanged(vectors) => Some(vectors.column(position)?.is_null(row)),
@@ -320,34 +336,24 @@ impl<'a> Rows<'a> {
                 Ok(left.test(right, self.len(), |left, right| holds(order_of_doubles(left, right))))
             }
             Condition::Values(operator, position, constant, collation) => {
-                let stored = self.columns.values(*position).ok_or(Failed)?;
                 let holds = holds(*operator);
-                let mut known = KnownTexts::new();
-                self.places()
-                    .map(|place| match stored.get(place) {
-                        None | Some(Value::Null) => Ok(truth::UNKNOWN),
-                        Some(value) => known.get_or_compute(value, || {
-                            compare::compare_in(value, constant, *collation, &context.cast)
-                                .map(|order| truth::of(holds(order)))
-                                .map_err(|_| Failed)
-                        }),
-                    })
-                    .collect()
+                self.for_each_value(*position, |value| match value {
+                    Value::Null => Ok(truth::UNKNOWN),
+                    value => compare::compare_in(value, constant, *collation, &context.cast)
+                        .map(|order| truth::of(holds(order)))
+                        .map_err(|_| Failed),
+                })
             }
             Condition::Matches(position, pattern) => {
-                let stored = self.columns.values(*position).ok_or(Failed)?;
                 let context = &*context;
-                let mut known = KnownTexts::new();
-                self.places()
-                    .map(|place| match stored.get(place) {
-                        None | Some(Value::Null) => Ok(truth::UNKNOWN),
-                        Some(value @ Value::Text(text)) => known.get_or_compute(value, || {
-                            let found = pattern.matches(text, context).map_err(|_| Failed)?;
-                            found.map(truth::of).ok_or(Failed)
-                        }),
-                        Some(_) => Err(Failed),
-                    })
-                    .collect()
+                self.for_each_value(*position, |value| match value {
+                    Value::Null => Ok(truth::UNKNOWN),
+                    Value::Text(text) => {
+                        let found = pattern.matches(text, context).map_err(|_| Failed)?;
+                        found.map(truth::of).ok_or(Failed)
+                    }
+                    _ => Err(Failed),
+                })
             }
             Condition::Truths(operator, left, right) => {
                 let left = self.truths(left, context)?;
@@ -405,62 +411,78 @@ impl<'a> Rows<'a> {
             }
             Condition::And(parts) => self.connected(parts, truth::FALSE, |left, right| left & right, context),
             Condition::Or(parts) => self.connected(parts, truth::TRUE, |left, right| left | right, context),
-            Condition::RowWise(part) => {
-                let mut truths = Vec::with_capacity(self.len());
-                let truth = |row: &[Value]| {
-                    context.check_interrupt().map_err(|_| Failed)?;
-                    Ok(truth::of_known(part.expression.truth(row, context).map_err(|_| Failed)?))
-                };
-                self.for_each_row(part, truth, |truth| truths.push(truth))?;
-                Ok(truths)
-            }
+            Condition::RowWise(part) => self.for_each_row(part, |row| {
+                context.check_interrupt().map_err(|_| Failed)?;
+                Ok(truth::of_known(part.expression.truth(row, context).map_err(|_| Failed)?))
+            }),
         }
     }
 
     /// The values of an expression that is computed row by row.
     pub(super) fn values(&self, part: &RowWise, context: &mut ExecutionContext<'_>) -> Computed<Vec<Value>> {
-        let mut values = Vec::with_capacity(self.len());
-        let value = |row: &[Value]| {
+        self.for_each_row(part, |row| {
             context.check_interrupt().map_err(|_| Failed)?;
             part.expression.evaluate(row, context).map_err(|_| Failed)
-        };
-        self.for_each_row(part, value, |value| values.push(value))?;
-        Ok(values)
+        })
     }
 
-    /// Calls `take` with what `compute` makes of each row, in which only the columns are that the part looks at.
+    /// What `compute` makes of each row, in which only the columns are that the part looks at.
     fn for_each_row<T: Clone>(
         &self,
         part: &RowWise,
         mut compute: impl FnMut(&[Value]) -> Computed<T>,
-        mut take: impl FnMut(T),
-    ) -> Computed<()> {
+    ) -> Computed<Vec<T>> {
         let mut row = vec![Value::Null; part.columns.iter().max().map_or(0, |last| last + 1)];
-        // Of one column of texts each is looked at once as long as it repeats.
         if let [position] = *part.columns
-            && let Some(stored) = self.columns.values(position)
+            && self.columns.has_values(position)
         {
-            let mut known = KnownTexts::new();
-            for place in self.places() {
-                let value = stored.get(place).ok_or(Failed)?;
-                take(known.get_or_compute(value, || {
-                    if let Some(slot) = row.get_mut(position) {
-                        slot.clone_from(value);
-                    }
-                    compute(&row)
-                })?);
-            }
-            return Ok(());
+            return self.for_each_value(position, |value| {
+                if let Some(slot) = row.get_mut(position) {
+                    slot.clone_from(value);
+                }
+                compute(&row)
+            });
         }
-        for place in self.places() {
+        let computed = self.places().map(|place| {
             for position in &part.columns {
                 if let Some(value) = row.get_mut(*position) {
                     *value = self.columns.value(place, *position).ok_or(Failed)?;
                 }
             }
-            take(compute(&row)?);
+            compute(&row)
+        });
+        computed.collect()
+    }
+
+    /// What `compute` makes of the values of a column of what is neither numbers nor doubles. Of texts each is looked at once as long
+    /// as it repeats.
+    fn for_each_value<T: Clone>(
+        &self,
+        position: usize,
+        mut compute: impl FnMut(&Value) -> Computed<T>,
+    ) -> Computed<Vec<T>> {
+        if let Some(texts) = self.columns.texts(position) {
+            let mut of_null = None;
+            let mut of_texts: Vec<Option<T>> = vec![None; texts.texts().len()];
+            let computed = self.places().map(|place| {
+                let known = match texts.code(place) {
+                    Some(code) => of_texts.get_mut(code).ok_or(Failed)?,
+                    None => &mut of_null,
+                };
+                match known {
+                    Some(known) => Ok(known.clone()),
+                    None => Ok(known.insert(compute(texts.value(place).ok_or(Failed)?)?).clone()),
+                }
+            });
+            return computed.collect();
         }
-        Ok(())
+        let stored = self.columns.values(position).ok_or(Failed)?;
+        let mut known = KnownTexts::new();
+        let computed = self.places().map(|place| {
+            let value = stored.get(place).ok_or(Failed)?;
+            known.get_or_compute(value, || compute(value))
+        });
+        computed.collect()
     }
 
     /// AND and OR: each part looks at the rows that those before it have not `decided`.

@@ -10,7 +10,6 @@ use super::{
     FLAG_NULL_BITS, FLAG_TRIMMED, KIND_DICTIONARY, KIND_FRACTIONS, KIND_NULL, KIND_NUMBER_DICTIONARY,
     KIND_NUMBERS, KIND_PLAIN, KIND_WORDS, KIND_ZONED,
 };
-use crate::DecodeError;
 use crate::bytes::Reader;
 use crate::codec::ColumnBounds;
 use crate::column_vector::{
@@ -18,6 +17,10 @@ use crate::column_vector::{
 };
 use crate::packed::PackedNumbers;
 use crate::value_codec::{decode_single, padded_to_length};
+use crate::{DecodeError, TextCodes};
+
+/// Texts are told apart by their places in a dictionary if each stands for so many rows or more.
+const REPEATED: usize = 4;
 
 /// A column to read from.
 pub(super) struct Column<'a> {
@@ -345,6 +348,24 @@ impl<'a> Column<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The texts of the rows of a range, if it has them in a dictionary in which most of them repeat.
+    pub(super) fn text_codes(&self, range: Range<usize>) -> Result<Option<TextCodes>, DecodeError> {
+        let Content::Dictionary { count, different, indexes } = &self.content else { return Ok(None) };
+        if !matches!(self.sql_type, SqlType::Text(_)) || count * REPEATED > range.len() {
+            return Ok(None);
+        }
+        let texts = (0..*count).map(|index| self.value_of_string(different.string(index)?));
+        let mut codes = TextCodes::of(texts.collect::<Result<_, _>>()?);
+        let mut indexes = unpacked(indexes, self.rank(range.start)..self.rank(range.end)).into_iter();
+        for row in range {
+            match self.is_null(row) {
+                true => codes.push_null(),
+                false => codes.push(indexes.next().ok_or(invalid(row))?)?,
+            }
+        }
+        Ok(Some(codes))
     }
 
     /// Appends the values of the rows of a range to a vector.

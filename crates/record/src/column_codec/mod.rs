@@ -46,7 +46,7 @@ use crate::column_vector::ColumnVector;
 use crate::compression::{self, Compression};
 use crate::value_codec::raw::{Shape, for_each_value};
 use crate::value_codec::{ROW_BYTES_MAX, encode_row};
-use crate::{DecodeError, EncodeError, RecordFormat};
+use crate::{DecodeError, EncodeError, RecordFormat, TextCodes};
 
 /// The codec of blocks of columns.
 #[derive(Debug, Clone, Copy)]
@@ -289,6 +289,14 @@ impl BlockReader for ColumnBlock<'_> {
             Some(column) => column.vector_into(range, out)?,
         }
         Ok(())
+    }
+
+    fn text_codes(&self, slot: u16, range: Range<usize>) -> Result<Option<TextCodes>, DecodeError> {
+        check_rows(self.rows, &range)?;
+        match self.column(usize::from(slot))? {
+            None => Ok(None),
+            Some(column) => column.text_codes(range),
+        }
     }
 
     fn column_bounds(&self, slot: u16) -> Option<ColumnBounds> {
