@@ -32,6 +32,19 @@ const SCATTERED_ROWS: usize = 32;
 /// Most values of a batch of which all columns may be decoded.
 const COLUMN_VALUES_MAX: usize = 1 << 18;
 
+/// A thread takes stretches of about so many row blocks, or rows.
+const STRETCH_BLOCKS: u64 = 24;
+const STRETCH_ROWS: u64 = 32_768;
+/// So many blocks that are passed over take as long as one that is read.
+const SKIPPED_BLOCKS: u64 = 8;
+/// How many row numbers that is, at first and in any case.
+const STRETCH_NUMBERS_FIRST: u64 = 8_192;
+const STRETCH_NUMBERS_MIN: u64 = 256;
+const STRETCH_NUMBERS_MAX: u64 = 1 << 24;
+/// A part of a stretch is handed on when it has so many rows, or so many have been looked at for it.
+const PART_ROWS: usize = 1_024;
+const LOOKED_AT_MAX: usize = 4 * COLUMN_ROWS_MAX;
+
 /// Of named rows fewer than one in so many are looked at row by row: picking one out of a block costs as much as decoding so many.
 const SPARSE_ROWS: usize = 10;
 
@@ -58,12 +71,14 @@ pub(crate) struct ColumnSource {
     measure: Option<Box<ScanMeasure>>,
 }
 
-/// A scan that several sources share.
+/// A scan that several sources share: each takes stretches of the table out of it, and reads those by itself.
 struct SharedScan {
-    place: Box<RelationScan>,
+    /// What nobody has taken yet.
+    rest: Box<RelationScan>,
     /// How many stretches there have been.
     stretches: u64,
-    is_at_end: bool,
+    /// How many row numbers the next one has, more or less.
+    numbers: u64,
 }
 
 /// A source of one of several threads, which share the scan.
@@ -71,6 +86,16 @@ pub(crate) struct ScanStage {
     source: ColumnSource,
     wanted: Vec<bool>,
     shared: Arc<Mutex<SharedScan>>,
+    own: Option<OwnStretch>,
+}
+
+/// The stretch that a source reads, which has its place.
+struct OwnStretch {
+    number: u64,
+    /// So many row numbers were asked for.
+    numbers: u64,
+    /// How many of its rows have been looked at.
+    rows: u64,
 }
 
 /// A condition on the rows.
@@ -140,11 +165,12 @@ impl ColumnSource {
                 return None;
             }
         }
-        let shared = SharedScan { place: self.place.take()?, stretches: 0, is_at_end: false };
+        let shared = SharedScan { rest: self.place.take()?, stretches: 0, numbers: STRETCH_NUMBERS_FIRST };
         Some(ScanStage {
             source: self.for_thread(),
             wanted: wanted.to_vec(),
             shared: Arc::new(Mutex::new(shared)),
+            own: None,
         })
     }
 
@@ -429,43 +455,96 @@ impl ColumnFilter {
 }
 
 impl ScanStage {
-    /// Reads the next rows that nobody has read; their number, or `None` at the end.
-    fn read(&mut self, context: &ExecutionContext<'_>) -> Option<(u64, Result<()>)> {
-        let rows_max = self.source.rows_max();
-        let ColumnSource { batch, filters, restrictions, .. } = &mut self.source;
-        let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, restrictions, columns);
+    /// Takes the next stretch that nobody has taken; `None` at the end.
+    fn take_stretch(&mut self, context: &ExecutionContext<'_>) -> Option<Result<()>> {
         let mut shared = self.shared.lock();
-        if shared.is_at_end {
-            return None;
-        }
-        let transaction = context.transaction;
-        let found = shared.place.next_columns_unless(&transaction.store, rows_max, batch, &mut skip);
-        shared.is_at_end = !matches!(found, Ok(true));
-        if let Ok(false) = found {
+        if shared.rest.is_finished() {
             return None;
         }
         let number = shared.stretches;
         shared.stretches += 1;
-        Some((number, found.map(|_| ()).map_err(|error| transaction.status_of(error))))
+        let numbers = shared.numbers;
+        self.own = Some(OwnStretch { number, numbers, rows: 0 });
+        let transaction = context.transaction;
+        let taken = shared.rest.split_off(&transaction.store, numbers);
+        Some(
+            taken
+                .map(|scan| self.source.place = Some(Box::new(scan)))
+                .map_err(|error| transaction.status_of(error)),
+        )
+    }
+
+    /// Tells the others what is known behind a stretch that has been read.
+    fn finish_stretch(&mut self) {
+        let (Some(own), Some(read)) = (self.own.take(), self.source.place.take()) else { return };
+        let blocks = read.blocks();
+        // A block that is passed over takes a fraction of the time.
+        let blocks = blocks.read + blocks.skipped / SKIPPED_BLOCKS;
+        let times = (STRETCH_BLOCKS / blocks.max(1)).min(STRETCH_ROWS / own.rows.max(1));
+        let mut shared = self.shared.lock();
+        shared.rest.pass(read.next_row());
+        shared.numbers = match times {
+            0 => own.numbers / 2,
+            1 => own.numbers,
+            _ => own.numbers.saturating_mul(2),
+        }
+        .clamp(STRETCH_NUMBERS_MIN, STRETCH_NUMBERS_MAX);
+    }
+
+    /// Appends the next rows of the stretch for which the conditions are true; false at its end.
+    fn read(&mut self, part: &mut Stretch, context: &mut ExecutionContext<'_>) -> Result<bool> {
+        context.check_interrupt()?;
+        let rows_max = self.source.rows_max().min(COLUMN_ROWS_MAX.saturating_sub(part.rows.len()));
+        let ColumnSource { batch, filters, restrictions, place, .. } = &mut self.source;
+        let Some(scan) = place else { return Ok(false) };
+        let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, restrictions, columns);
+        let transaction = context.transaction;
+        let more = scan
+            .next_columns_unless(&transaction.store, rows_max, batch, &mut skip)
+            .map_err(|error| transaction.status_of(error))?;
+        let is_finished = !more || scan.is_finished();
+        if more {
+            part.looked_at += batch.len();
+            self.source.select(context)?;
+            if !self.source.selection().is_empty() {
+                part.rows.append(self.source.take(&self.wanted)?);
+            }
+        }
+        Ok(!is_finished)
     }
 }
 
 impl Stage for ScanStage {
     fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
+        let begun = match self.own {
+            Some(_) => Ok(()),
+            None => self.take_stretch(context)?,
+        };
+        let own = self.own.as_ref()?;
+        let mut part = Stretch { number: own.number, error: begun.err(), ..Stretch::default() };
+        let mut is_going_on = true;
+        while is_going_on
+            && part.error.is_none()
+            && part.rows.len() < PART_ROWS
+            && part.looked_at < LOOKED_AT_MAX
+        {
+            self.source.clear();
+            match self.read(&mut part, context) {
+                Ok(more) => is_going_on = more,
+                Err(error) => part.error = Some(error),
+            }
+            // What the row behind the selected ones failed with.
+            part.error = part.error.take().or(self.source.error.take());
+        }
         self.source.clear();
-        let (number, read) = self.read(context)?;
-        let looked_at = self.source.looked_at();
-        let make = || -> Result<Vectors> {
-            read?;
-            context.check_interrupt()?;
-            self.source.select(context)?;
-            self.source.take(&self.wanted)
-        };
-        let (rows, error) = match make() {
-            Ok(rows) => (rows, self.source.error.take()),
-            Err(error) => (Vectors::default(), Some(error)),
-        };
-        Some(Stretch { number, is_last: true, rows, looked_at, error })
+        if let Some(own) = &mut self.own {
+            own.rows += part.looked_at as u64;
+        }
+        if !is_going_on || part.error.is_some() {
+            part.is_last = true;
+            self.finish_stretch();
+        }
+        Some(part)
     }
 
     fn another(&self) -> Option<Box<dyn Stage>> {
@@ -473,6 +552,7 @@ impl Stage for ScanStage {
             source: self.source.for_thread(),
             wanted: self.wanted.clone(),
             shared: Arc::clone(&self.shared),
+            own: None,
         }))
     }
 }

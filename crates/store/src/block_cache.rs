@@ -72,15 +72,33 @@ impl BlockCache {
     }
 
     /// Keeps a block, in the place of a neighbour if there is no more room.
-    pub(crate) fn keep(&self, relation: RelationId, mut block: Block) -> Arc<Block> {
+    pub(crate) fn keep(&self, relation: RelationId, block: Block) -> Arc<Block> {
+        self.keep_as_far_as(relation, block, |blocks, key| {
+            remove_neighbour(blocks, key, |_| true);
+            true
+        })
+    }
+
+    /// Keeps a block if there is room. Whoever goes through a table larger than the cache would put each block in the place of
+    /// one that it comes to next.
+    pub(crate) fn keep_if_room(&self, relation: RelationId, block: Block) -> Arc<Block> {
+        self.keep_as_far_as(relation, block, |_, _| false)
+    }
+
+    /// Keeps a block if there is room, or `make_room` makes some.
+    fn keep_as_far_as(
+        &self,
+        relation: RelationId,
+        mut block: Block,
+        make_room: impl FnOnce(&mut Blocks, (RelationId, u64)) -> bool,
+    ) -> Arc<Block> {
         block.keep_unpacked_in(&self.unpacked);
         let key = (relation, block.first);
         let block = Arc::new(block);
         let mut blocks = self.blocks.lock();
-        if blocks.len() >= self.room.blocks {
-            remove_neighbour(&mut blocks, key, |_| true);
+        if blocks.len() < self.room.blocks || make_room(&mut blocks, key) {
+            blocks.insert(key, Arc::clone(&block));
         }
-        blocks.insert(key, Arc::clone(&block));
         block
     }
 }

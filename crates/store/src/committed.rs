@@ -9,6 +9,7 @@ use std::sync::Arc;
 use farbird_types::Value;
 
 use crate::block::{Block, Stamp};
+use crate::block_cache::BlockCache;
 use crate::changes::{OWN, find_change};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
@@ -163,6 +164,28 @@ pub(crate) fn block_of(
     relation: RelationId,
     row: RowId,
 ) -> Result<Option<Arc<Block>>> {
+    read_block_of(snapshot, relation, row, BlockCache::keep)
+}
+
+/// The same for who goes through all blocks: those take nobody's place in the cache, but what is read from its middle on, which is asked
+/// for again.
+pub(crate) fn scanned_block_of(
+    snapshot: &dyn SubstrateState,
+    relation: RelationId,
+    row: RowId,
+) -> Result<Option<Arc<Block>>> {
+    read_block_of(snapshot, relation, row, |cache, relation, block| match block.first < row.0 {
+        true => cache.keep(relation, block),
+        false => cache.keep_if_room(relation, block),
+    })
+}
+
+fn read_block_of(
+    snapshot: &dyn SubstrateState,
+    relation: RelationId,
+    row: RowId,
+    keep: impl FnOnce(&BlockCache, RelationId, Block) -> Arc<Block>,
+) -> Result<Option<Arc<Block>>> {
     let cache = snapshot.block_cache();
     if let Some(known) = cache.and_then(|cache| cache.block_of(relation, row)) {
         return Ok(Some(known));
@@ -176,7 +199,7 @@ pub(crate) fn block_of(
             let (key, value) = entry?;
             let block = Block::open(&key, value)?;
             let block = match cache {
-                Some(cache) => cache.keep(relation, block),
+                Some(cache) => keep(cache, relation, block),
                 None => Arc::new(block),
             };
             Ok((block.last >= row.0).then_some(block))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::changes::{SeenChange, SeenChanges};
-use crate::committed::{Visibility, block_of};
+use crate::committed::{Visibility, scanned_block_of};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
 use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState};
@@ -35,6 +35,8 @@ pub(crate) struct MergedRows<'a> {
     core: Option<&'a Core>,
     relation: RelationId,
     change: u64,
+    /// Rows from this number on are not handed out.
+    end: u64,
     own: Option<(RowId, OwnRow<'a>)>,
     versions: VisibleVersions<'a>,
     blocks: VisibleBlocks<'a>,
@@ -44,7 +46,7 @@ impl<'a> MergedRows<'a> {
     /// A walk of a transaction that begins at row `from`. It can be cancelled.
     pub(crate) fn new(
         transaction: &'a Transaction,
-        snapshot: &dyn SubstrateState,
+        snapshot: &'a dyn SubstrateState,
         core: &'a Core,
         relation: RelationId,
         view: &ReadView,
@@ -54,24 +56,40 @@ impl<'a> MergedRows<'a> {
         let visibility = core.visibility(relation, view);
         let change = view.change();
         let own = core.writes.relation(relation).and_then(|writes| writes.next_row(RowId(from), change));
+        let seen = MergedRows::seen(inner, cancel, snapshot, relation, visibility, from)?;
+        Ok(MergedRows { core: Some(core), change, own, ..seen })
+    }
+
+    /// A walk over what is seen in the substrate.
+    pub(crate) fn seen(
+        inner: &'a Inner,
+        cancel: &'a CancelFlag,
+        snapshot: &'a dyn SubstrateState,
+        relation: RelationId,
+        visibility: Visibility<'a>,
+        from: u64,
+    ) -> Result<MergedRows<'a>> {
         let versions = VisibleVersions::new(inner, cancel, snapshot, relation, visibility, from)?;
         let blocks = VisibleBlocks::new(inner, cancel, snapshot, relation, visibility, from)?;
-        Ok(MergedRows { cancel, core: Some(core), relation, change, own, versions, blocks })
+        Ok(MergedRows { cancel, core: None, relation, change: 0, end: u64::MAX, own: None, versions, blocks })
     }
 
     /// A walk over what is committed up to a number, for nobody's transaction.
     pub(crate) fn committed(
         inner: &'a Inner,
         cancel: &'a CancelFlag,
-        snapshot: &dyn SubstrateState,
+        snapshot: &'a dyn SubstrateState,
         relation: RelationId,
         until: CommitNumber,
         from: u64,
     ) -> Result<MergedRows<'a>> {
         let visibility = Visibility { until, own_commits: &[], meets_limbo: false, own: None };
-        let versions = VisibleVersions::new(inner, cancel, snapshot, relation, visibility, from)?;
-        let blocks = VisibleBlocks::new(inner, cancel, snapshot, relation, visibility, from)?;
-        Ok(MergedRows { cancel, core: None, relation, change: 0, own: None, versions, blocks })
+        MergedRows::seen(inner, cancel, snapshot, relation, visibility, from)
+    }
+
+    /// The same walk, which ends before row `end`.
+    pub(crate) fn until(self, end: u64) -> MergedRows<'a> {
+        MergedRows { end, ..self }
     }
 
     /// What comes next: one row, or a stretch of a block of which the caller takes as much as it likes with
@@ -82,15 +100,15 @@ impl<'a> MergedRows<'a> {
             let own = self.own.map_or(u64::MAX, |(row, _)| row.0);
             let version = self.versions.row()?;
             let covering = own.min(version);
-            if let Some(block_row) = self.blocks.row()? {
-                if block_row < covering {
-                    return Ok(Some(MergedRow::Block(self.blocks.stretch(covering))));
-                }
-                if block_row == covering {
-                    self.blocks.skip_row();
-                }
-            } else if covering == u64::MAX {
+            let block_row = self.blocks.row()?.unwrap_or(u64::MAX);
+            if covering.min(block_row) >= self.end {
                 return Ok(None);
+            }
+            if block_row < covering {
+                return Ok(Some(MergedRow::Block(self.blocks.stretch(covering.min(self.end)))));
+            }
+            if block_row == covering {
+                self.blocks.skip_row();
             }
             if own == covering {
                 if version == own {
@@ -103,6 +121,12 @@ impl<'a> MergedRows<'a> {
                 return Ok(Some(MergedRow::Version(row, slice)));
             }
         }
+    }
+
+    /// The least number that the next row can have, whether or not the walk ends before it; the greatest one if there is no row.
+    pub(crate) fn next_number(&mut self) -> Result<u64> {
+        let own = self.own.map_or(u64::MAX, |(row, _)| row.0);
+        Ok(own.min(self.versions.row()?).min(self.blocks.row()?.unwrap_or(u64::MAX)))
     }
 
     fn take_own(&mut self) -> Option<MergedRow<'a>> {
@@ -177,8 +201,15 @@ impl<'a> VisibleVersions<'a> {
         from: u64,
     ) -> Result<VisibleVersions<'a>> {
         let first = keyspace::version(RowId(from), CommitNumber(u64::MAX));
-        let span = (Bound::Included(&first[..]), Bound::Unbounded);
-        let entries = snapshot.scan(Space::Versions(relation), span, Direction::Forward)?.peekable();
+        let space = Space::Versions(relation);
+        // Most relations have none, or none there: a comparison is cheaper than a look.
+        let entries = match snapshot.bounds(space)?.filter(|bounds| bounds.last.as_slice() >= &first[..]) {
+            None => Box::new(std::iter::empty()),
+            Some(_) => {
+                snapshot.scan(space, (Bound::Included(&first[..]), Bound::Unbounded), Direction::Forward)?
+            }
+        };
+        let entries = entries.peekable();
         let changes = SeenChanges::new(
             inner,
             Some(cancel),
@@ -270,9 +301,14 @@ fn parse(key: &[u8]) -> Result<(RowId, CommitNumber)> {
 struct VisibleBlocks<'a> {
     inner: &'a Inner,
     cancel: &'a CancelFlag,
-    entries: Entries,
+    snapshot: &'a dyn SubstrateState,
+    relation: RelationId,
     visibility: Visibility<'a>,
     current: Option<OpenBlock>,
+    /// The blocks behind the first one, from this row on: looked for when that has come to its end. A walk by columns is over by
+    /// then.
+    following: Option<Entries>,
+    following_from: u64,
 }
 
 struct OpenBlock {
@@ -309,17 +345,23 @@ impl<'a> VisibleBlocks<'a> {
     fn new(
         inner: &'a Inner,
         cancel: &'a CancelFlag,
-        snapshot: &dyn SubstrateState,
+        snapshot: &'a dyn SubstrateState,
         relation: RelationId,
         visibility: Visibility<'a>,
         from: u64,
     ) -> Result<VisibleBlocks<'a>> {
-        let current = block_of(snapshot, relation, RowId(from))?;
-        let after = keyspace::block(RowId(current.as_ref().map_or(from, |block| block.last)));
-        let lower = if current.is_some() { Bound::Excluded(&after[..]) } else { Bound::Included(&after[..]) };
-        let entries =
-            snapshot.scan(Space::Blocks(relation), (lower, Bound::Unbounded), Direction::Forward)?;
-        let mut blocks = VisibleBlocks { inner, cancel, entries, visibility, current: None };
+        let current = scanned_block_of(snapshot, relation, RowId(from))?;
+        let following_from = current.as_ref().map_or(from, |block| block.last.saturating_add(1));
+        let mut blocks = VisibleBlocks {
+            inner,
+            cancel,
+            snapshot,
+            relation,
+            visibility,
+            current: None,
+            following: None,
+            following_from,
+        };
         blocks.current = match current {
             Some(block) => blocks.open(block, from)?,
             None => None,
@@ -343,7 +385,16 @@ impl<'a> VisibleBlocks<'a> {
             }
             self.current = None;
             self.cancel.check()?;
-            let Some(entry) = self.entries.next() else { return Ok(None) };
+            let following = match &mut self.following {
+                Some(following) => following,
+                None => {
+                    let first = keyspace::block(RowId(self.following_from));
+                    let span = (Bound::Included(&first[..]), Bound::Unbounded);
+                    let blocks = Space::Blocks(self.relation);
+                    self.following.insert(self.snapshot.scan(blocks, span, Direction::Forward)?)
+                }
+            };
+            let Some(entry) = following.next() else { return Ok(None) };
             let (key, value) = entry?;
             let block = Arc::new(Block::open(&key, value)?);
             self.current = self.open(block, 0)?;

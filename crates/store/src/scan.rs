@@ -6,14 +6,17 @@ use std::sync::atomic::Ordering;
 
 use farbird_record::{BlockReader, ColumnBounds};
 use farbird_types::Value;
+use parking_lot::MappedMutexGuard;
 
 use crate::block::Block;
 use crate::column_batch::ColumnBatch;
+use crate::committed::{Visibility, block_of};
 use crate::decoder::{RowDecoder, latest_layout};
 use crate::merge::{MergedRow, MergedRows};
 use crate::substrate::SubstrateState;
+use crate::transaction::Core;
 use crate::version::{StoredVersion, VersionContent};
-use crate::{ReadView, RelationLayout, Result, RowId, Transaction};
+use crate::{ReadView, RelationId, RelationLayout, Result, RowId, Transaction};
 
 /// Which columns a read decodes, by slot.
 #[derive(Debug, Clone, Default)]
@@ -108,6 +111,8 @@ pub struct RelationScan {
     view: ReadView,
     columns: Projection,
     next: u64,
+    /// Rows from this number on are others'.
+    end: u64,
     blocks: ScannedBlocks,
 }
 
@@ -171,7 +176,42 @@ impl std::fmt::Debug for BlockColumns<'_> {
 impl RelationScan {
     /// A scan of the rows that `view` sees, before its first row.
     pub fn new(layout: Arc<RelationLayout>, view: ReadView, columns: Projection) -> RelationScan {
-        RelationScan { layout, view, columns, next: 0, blocks: ScannedBlocks::default() }
+        RelationScan { layout, view, columns, next: 0, end: u64::MAX, blocks: ScannedBlocks::default() }
+    }
+
+    /// Takes the rows of the next `numbers` row numbers, or so, out of this scan, for a scan of their own, which another thread may
+    /// read. It ends where a row block does, as far as that is known.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn split_off(&mut self, transaction: &Transaction, numbers: u64) -> Result<RelationScan> {
+        let instance = transaction.instance(&self.layout)?;
+        let relation = instance.as_ref().unwrap_or(&self.layout).id;
+        let mut end = self.next.saturating_add(numbers.max(1));
+        let snapshot = transaction.store().inner.snapshot();
+        if let Some(block) = block_of(&*snapshot, relation, RowId(end))? {
+            end = if block.first > self.next { block.first } else { block.last.saturating_add(1) };
+        }
+        let end = end.min(self.end);
+        let taken = RelationScan { end, blocks: ScannedBlocks::default(), ..self.clone() };
+        self.next = end;
+        Ok(taken)
+    }
+
+    /// Passes over what comes before a row, given by [`RelationScan::next_row`] of a scan that was taken out of this one and has come to
+    /// its end.
+    pub fn pass(&mut self, row: RowId) {
+        self.next = self.next.max(row.0);
+    }
+
+    /// The least number that the next row can have.
+    pub fn next_row(&self) -> RowId {
+        RowId(self.next)
+    }
+
+    /// Whether it is known that there are no more rows.
+    pub fn is_finished(&self) -> bool {
+        self.next >= self.end
     }
 
     /// Replaces the contents of `batch` by the next rows, at most `rows_max`. False when there are no more rows (the
@@ -188,14 +228,14 @@ impl RelationScan {
         batch.clear();
         batch.width = decoder.width();
         transaction.lock_to_read(layout.id)?;
-        let core = transaction.core()?;
+        let core = self.core_to_read(transaction, layout.id)?;
         let snapshot = transaction.store().inner.snapshot();
-        let mut rows = MergedRows::new(transaction, &*snapshot, &core, layout.id, &self.view, self.next)?;
+        let mut rows = self.rows(transaction, &core, &*snapshot, layout.id)?;
         while batch.len() < rows_max.max(1) {
             let room = rows_max.max(1) - batch.len();
             match rows.next()? {
                 None => {
-                    self.next = u64::MAX;
+                    self.next = rows.next_number()?;
                     break;
                 }
                 Some(MergedRow::Own(row, format, bytes)) => {
@@ -246,9 +286,9 @@ impl RelationScan {
         batch.start(layout, latest.clone(), &self.columns);
         let decoder = RowDecoder::with_latest(layout, latest, &self.columns);
         transaction.lock_to_read(layout.id)?;
-        let core = transaction.core()?;
+        let core = self.core_to_read(transaction, layout.id)?;
         let snapshot = inner.snapshot();
-        let mut rows = MergedRows::new(transaction, &*snapshot, &core, layout.id, &self.view, self.next)?;
+        let mut rows = self.rows(transaction, &core, &*snapshot, layout.id)?;
         let before = self.blocks;
         let blocks = &mut self.blocks;
         let mut skip = |block: &Block| {
@@ -261,6 +301,35 @@ impl RelationScan {
         inner.blocks_read.fetch_add(self.blocks.read - before.read, Ordering::Relaxed);
         inner.blocks_skipped.fetch_add(self.blocks.skipped - before.skipped, Ordering::Relaxed);
         Ok(!batch.is_empty())
+    }
+
+    /// What of the transaction is needed to read the relation.
+    fn core_to_read<'t>(&self, transaction: &'t Transaction, relation: RelationId) -> Result<CoreToRead<'t>> {
+        let core = transaction.core()?;
+        Ok(match core.committed_visibility(relation, &self.view) {
+            Some(visibility) => CoreToRead::Nothing(visibility),
+            None => CoreToRead::Own(core),
+        })
+    }
+
+    /// The rows that are left.
+    fn rows<'a>(
+        &self,
+        transaction: &'a Transaction,
+        core: &'a CoreToRead<'_>,
+        snapshot: &'a dyn SubstrateState,
+        relation: RelationId,
+    ) -> Result<MergedRows<'a>> {
+        let rows = match core {
+            CoreToRead::Own(core) => {
+                MergedRows::new(transaction, snapshot, core, relation, &self.view, self.next)?
+            }
+            CoreToRead::Nothing(visibility) => {
+                let (inner, cancel) = (&*transaction.store().inner, &**transaction.cancel_flag());
+                MergedRows::seen(inner, cancel, snapshot, relation, *visibility, self.next)?
+            }
+        };
+        Ok(rows.until(self.end))
     }
 
     /// How many row blocks it came by so far, in all its rounds, by columns.
@@ -279,6 +348,14 @@ impl RelationScan {
     }
 }
 
+/// What of a transaction is needed to read a relation.
+enum CoreToRead<'t> {
+    /// All: it has work of its own there. Nobody else reads by it meanwhile.
+    Own(MappedMutexGuard<'t, Core>),
+    /// Nothing: several threads may read.
+    Nothing(Visibility<'static>),
+}
+
 /// Appends the next rows to a batch of columns, at most `rows_max` and of one block, without those of blocks that are
 /// skipped; gives the row to go on with, `next` if that is where it is already.
 pub(crate) fn fill_columns(
@@ -294,7 +371,7 @@ pub(crate) fn fill_columns(
     while batch.len() < rows_max.max(1) {
         let room = rows_max.max(1) - batch.len();
         match rows.next()? {
-            None => return Ok(u64::MAX),
+            None => return rows.next_number(),
             Some(MergedRow::Own(row, format, bytes)) => {
                 batch.push_row(row, format, bytes)?;
                 next = row.0 + 1;

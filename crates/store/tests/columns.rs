@@ -143,6 +143,38 @@ fn by_columns(
     rows
 }
 
+/// The same by stretches, as threads take them: the second of two that are taken is read first. The sweep runs in between.
+fn by_stretches(
+    store: &Store,
+    transaction: &Transaction,
+    layout: &Arc<RelationLayout>,
+    view: &ReadView,
+    numbers: u64,
+) -> Vec<RowId> {
+    let mut rest = RelationScan::new(Arc::clone(layout), view.clone(), Projection::of([]));
+    let mut batch = ColumnBatch::new();
+    let mut read = |mut scan: RelationScan| {
+        let mut rows = Vec::new();
+        while scan.next_columns(transaction, 100, &mut batch).expect("scan") {
+            rows.extend(batch.row_ids());
+        }
+        assert!(scan.is_finished());
+        store.sweep(1).expect("sweep");
+        (rows, scan.next_row())
+    };
+    let mut rows = Vec::new();
+    while !rest.is_finished() {
+        let first = rest.split_off(transaction, numbers).expect("split");
+        let second = rest.split_off(transaction, numbers).expect("split");
+        let (behind, next_behind) = read(second);
+        let (before, next) = read(first);
+        rows.extend(before.into_iter().chain(behind));
+        rest.pass(next);
+        rest.pass(next_behind);
+    }
+    rows
+}
+
 /// The rows whose number in a column is in a range: of a scan that passes over blocks which cannot have one.
 fn between(
     transaction: &Transaction,
@@ -268,6 +300,7 @@ proptest! {
         rows_max in prop_oneof![1usize..20, 64usize..9_000],
         every in prop_oneof![1usize..3, 33usize..70],
         range in (-10i64..1_010, 0i64..300).prop_map(|(first, length)| first..=first + length),
+        numbers in prop_oneof![1u64..40, 100u64..3_000],
     ) {
         let store = memory_store();
         let layout = Arc::new(first_layout());
@@ -284,6 +317,9 @@ proptest! {
                     let found = by_columns(transaction, &world.layout, &view, &columns, (rows_max, every));
                     prop_assert_eq!(found, expected);
                 }
+                let all = by_rows(transaction, &world.layout, &view, &Projection::of([]));
+                let expected: Vec<RowId> = all.into_iter().map(|(id, _)| id).collect();
+                prop_assert_eq!(by_stretches(&world.store, transaction, &world.layout, &view, numbers), expected);
                 for (position, slot) in [(0, 0), (1, 1), (2, 4)] {
                     let all = by_rows(transaction, &world.layout, &view, &Projection::of([slot]));
                     let of_range = |row: &[Value]| row.first().is_some_and(|value| is_between(value, &range));

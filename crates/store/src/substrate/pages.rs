@@ -266,10 +266,14 @@ impl CheckedPages {
     fn read_pages(&self, page: u64, out: &mut [u8]) -> io::Result<()> {
         let file_size = self.state.lock().file_size;
         read_or_zeros(&*self.file, file_size, place(page), out)?;
+        let sums: Vec<(u64, u64)> = (page..)
+            .zip(out.chunks(PAGE_BYTES))
+            .map(|(number, bytes)| (number, checksum(number, bytes)))
+            .collect();
+        // Nobody waits for another reader's checksums.
         let mut state = self.state.lock();
-        for (number, bytes) in (page..).zip(out.chunks(PAGE_BYTES)) {
+        for (number, found) in sums {
             let expected = state.sum(&*self.file, number)?;
-            let found = checksum(number, bytes);
             if found == expected {
                 continue;
             }

@@ -25,9 +25,11 @@ use crate::{
     RelationLayout, RelationScan, Result, RowId, StoreError,
 };
 
-/// Rows of a stretch whose keys are made of columns.
+/// Row numbers of a stretch.
+const STRETCH_NUMBERS: u64 = 8_192;
+/// Rows that are read at a time where keys are made of columns.
 const COLUMN_ROWS: usize = 8_192;
-/// Rows of a stretch that are evaluated whole.
+/// Rows that are read at a time where they are evaluated whole.
 const WHOLE_ROWS: usize = 512;
 /// So many rows are looked at before other threads are asked to help: a small relation is over by then.
 const ROWS_ALONE: usize = 32_768;
@@ -225,10 +227,10 @@ impl Rows<'_> {
         let mut batch = ColumnBatch::new();
         let mut rows = 0;
         while rows < ROWS_ALONE {
-            if !self.take_stretch(&mut batch, &mut own)? {
-                return Ok((vec![own.finish()?], Vec::new()));
+            match self.take_stretch(&mut batch, &mut own)? {
+                Some(taken) => rows += taken,
+                None => return Ok((vec![own.finish()?], Vec::new())),
             }
-            rows += batch.len();
         }
         // What expressions look at is for the statement's own thread.
         let places = if self.keys.is_some() { room.helping_places() } else { Vec::new() };
@@ -264,33 +266,39 @@ impl Rows<'_> {
             while rests() && self.scan.lock().is_some() {
                 thread::sleep(REST);
             }
-            if !self.take_stretch(&mut batch, &mut maker)? {
+            if self.take_stretch(&mut batch, &mut maker)?.is_none() {
                 return maker.finish();
             }
         }
     }
 
-    /// Takes the next stretch of rows; false if there is none.
-    fn take_stretch(&self, batch: &mut ColumnBatch, maker: &mut RunMaker<'_>) -> Result<bool> {
-        let taken = self.read_stretch(batch).and_then(|is_there| {
-            if is_there {
-                self.add_entries(batch, maker)?;
-            }
-            Ok(is_there)
-        });
-        if !matches!(taken, Ok(true)) {
+    /// Takes the next stretch that nobody has taken; gives how many rows it has, `None` if there is none.
+    fn take_stretch(&self, batch: &mut ColumnBatch, maker: &mut RunMaker<'_>) -> Result<Option<usize>> {
+        let taken = self.read_stretch(batch, maker);
+        if !matches!(taken, Ok(Some(_))) {
             *self.scan.lock() = None;
         }
         taken
     }
 
-    fn read_stretch(&self, batch: &mut ColumnBatch) -> Result<bool> {
-        self.transaction.cancel.check()?;
+    fn read_stretch(&self, batch: &mut ColumnBatch, maker: &mut RunMaker<'_>) -> Result<Option<usize>> {
         let rows_max = if self.keys.is_some() { COLUMN_ROWS } else { WHOLE_ROWS };
-        match &mut *self.scan.lock() {
-            Some(scan) => scan.next_columns(self.transaction, rows_max, batch),
-            None => Ok(false),
+        let mut scan = match &mut *self.scan.lock() {
+            Some(rest) if !rest.is_finished() => rest.split_off(self.transaction, STRETCH_NUMBERS)?,
+            _ => return Ok(None),
+        };
+        let mut rows = 0;
+        while !scan.is_finished() {
+            self.transaction.cancel.check()?;
+            if scan.next_columns(self.transaction, rows_max, batch)? {
+                self.add_entries(batch, maker)?;
+                rows += batch.len();
+            }
         }
+        if let Some(rest) = &mut *self.scan.lock() {
+            rest.pass(scan.next_row());
+        }
+        Ok(Some(rows))
     }
 
     fn add_entries(&self, batch: &mut ColumnBatch, maker: &mut RunMaker<'_>) -> Result<()> {

@@ -201,6 +201,19 @@ impl Core {
         Visibility { meets_limbo: !self.ignores_limbo, ..seen }
     }
 
+    /// The same without the transaction, if it has nothing of its own there: whoever reads needs not keep others from it then.
+    pub(crate) fn committed_visibility(
+        &self,
+        relation: RelationId,
+        view: &ReadView,
+    ) -> Option<Visibility<'static>> {
+        if !self.own_commits.is_empty() || self.writes.relation(relation).is_some() {
+            return None;
+        }
+        let (until, meets_limbo) = (view.commit_number(), !self.ignores_limbo);
+        Some(Visibility { until, own_commits: &[], meets_limbo, own: None })
+    }
+
     /// All committed rows of a relation, and own ones.
     fn full_visibility(&self, relation: RelationId) -> Visibility<'_> {
         self.visibility_at(relation, EVERY_COMMIT, u64::MAX)
