@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{BlobSubtype, DataType, DataTypeKind, Name};
+use farbird_types::array::DIMENSIONS_MAX;
 use farbird_types::{
-    CharacterSet, Collation, Error, ExactSubtype, ExactWidth, Result, SqlType, TextType, isc,
+    ArrayShape, CharacterSet, Collation, Error, ExactSubtype, ExactWidth, Result, SqlType, TextType, isc,
 };
 
 use crate::{Catalog, Column, Domain};
@@ -29,18 +30,41 @@ pub struct DeclaredType {
     pub precision: Option<u8>,
     /// SEGMENT SIZE of a BLOB (RDB$SEGMENT_LENGTH): only tools look at it.
     pub segment_size: Option<u16>,
+    /// What an array's elements are; `sql_type` is ARRAY then.
+    pub array: Option<Arc<ArrayShape>>,
 }
 
 impl DeclaredType {
     /// A type without a domain.
     pub fn plain(sql_type: SqlType) -> DeclaredType {
-        DeclaredType { sql_type, domain: None, not_null: false, precision: None, segment_size: None }
+        DeclaredType {
+            sql_type,
+            domain: None,
+            not_null: false,
+            precision: None,
+            segment_size: None,
+            array: None,
+        }
+    }
+}
+
+impl DeclaredType {
+    /// The same with another type, of its elements if it is an array.
+    fn with_element_type(mut self, change: impl FnOnce(SqlType) -> Result<SqlType>) -> Result<DeclaredType> {
+        match &mut self.array {
+            None => self.sql_type = change(self.sql_type)?,
+            Some(array) => {
+                let element = change(array.element)?;
+                *array = Arc::new(ArrayShape { element, bounds: array.bounds.clone() });
+            }
+        }
+        Ok(self)
     }
 }
 
 impl TypeNames for Catalog {
     fn declared(&self, data_type: &DataType) -> Result<SqlType> {
-        declared_type(self, data_type, None).map(|declared| declared.sql_type)
+        value_type(self, data_type, None).map(|declared| declared.sql_type)
     }
 
     fn default_character_set(&self) -> CharacterSet {
@@ -58,9 +82,6 @@ pub fn declared_type(
     data_type: &DataType,
     collation: Option<&Name>,
 ) -> Result<DeclaredType> {
-    if !data_type.array.is_empty() {
-        return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("arrays are not supported"));
-    }
     let mut declared = match &data_type.kind {
         DataTypeKind::Domain(name) => {
             let domain = catalog.domains.get(name.as_str()).ok_or_else(|| domain_not_found(name))?;
@@ -69,18 +90,21 @@ pub fn declared_type(
                 not_null: domain.not_null,
                 precision: domain.precision,
                 segment_size: domain.segment_size,
+                array: domain.array.clone(),
                 domain: Some(Arc::clone(domain)),
             }
         }
         DataTypeKind::TypeOfDomain(name) => {
             let domain = catalog.domains.get(name.as_str()).ok_or_else(|| domain_not_found(name))?;
             let (precision, segment_size) = (domain.precision, domain.segment_size);
-            DeclaredType { precision, segment_size, ..DeclaredType::plain(domain.sql_type) }
+            let array = domain.array.clone();
+            DeclaredType { precision, segment_size, array, ..DeclaredType::plain(domain.sql_type) }
         }
         DataTypeKind::TypeOfColumn { relation, column } => {
             let column = column_of(catalog, relation.name.as_str(), column.as_str())?;
             let (precision, segment_size) = (column.precision, column.segment_size);
-            DeclaredType { precision, segment_size, ..DeclaredType::plain(column.sql_type) }
+            let array = column.array.clone();
+            DeclaredType { precision, segment_size, array, ..DeclaredType::plain(column.sql_type) }
         }
         kind => {
             let (precision, segment_size) = (precision_of(kind), segment_size_of(kind));
@@ -89,9 +113,39 @@ pub fn declared_type(
         }
     };
     if let Some(name) = collation {
-        declared.sql_type = with_collation(catalog, declared.sql_type, name)?;
+        declared = declared.with_element_type(|element| with_collation(catalog, element, name))?;
+    }
+    if !data_type.array.is_empty() {
+        let bounds = data_type.array.iter().map(|bounds| (bounds.lower, bounds.upper)).collect();
+        declared.array = Some(Arc::new(declared_shape(declared.sql_type, bounds)?));
+        declared.sql_type = SqlType::Array;
     }
     Ok(declared)
+}
+
+/// The elements of an array as declared. Firebird takes no dimension of one element.
+///
+/// # Errors
+/// Those of [`ArrayShape::new`], and `isc_dsql_arr_range_error` for such a dimension.
+fn declared_shape(element: SqlType, bounds: Vec<(i32, i32)>) -> Result<ArrayShape> {
+    let is_single = bounds.len() <= DIMENSIONS_MAX && bounds.iter().any(|(lower, upper)| lower == upper);
+    let shape = ArrayShape::new(element, bounds)?;
+    if is_single { Err(Error::new(isc::SQLERR).with(-604).and(isc::DSQL_ARR_RANGE_ERROR)) } else { Ok(shape) }
+}
+
+/// As [`declared_type`], for variables, parameters and CAST: what is no column cannot be an array.
+///
+/// # Errors
+/// Also `isc_wish_list` for a domain or a column that is an array.
+pub fn value_type(catalog: &Catalog, data_type: &DataType, collation: Option<&Name>) -> Result<DeclaredType> {
+    let declared = declared_type(catalog, data_type, collation)?;
+    if declared.array.is_none() {
+        return Ok(declared);
+    }
+    Err(Error::new(isc::DSQL_ERROR)
+        .and(isc::WISH_LIST)
+        .and(isc::RANDOM)
+        .with("Usage of domain or TYPE OF COLUMN of array type in PSQL"))
 }
 
 /// A character set by its name or one of its aliases.
@@ -234,7 +288,7 @@ fn blob(
             .and_then(|position| i16::try_from(position).ok())
             .ok_or_else(|| data_type_error().and(isc::DSQL_BLOB_TYPE_UNKNOWN).with(name.as_str()))?,
     };
-    if subtype > 1 {
+    if subtype > 1 || subtype == farbird_store::ARRAY_SUBTYPE {
         return Err(data_type_error().and(isc::SUBTYPE_FOR_INTERNAL_USE));
     }
     // A character set makes a BLOB a text, whatever else is said, but for the users' own subtypes.

@@ -71,7 +71,8 @@ pub use catalog::Catalog;
 pub use collation_data::CollationData;
 pub use counters::{Counters, IndexPurpose};
 pub use declared_type::{
-    DeclaredType, character_set_named, collation_named, declared_type, with_collation, with_default_collation,
+    DeclaredType, character_set_named, collation_named, declared_type, value_type, with_collation,
+    with_default_collation,
 };
 pub use edit::{CatalogMark, publication};
 pub use footprint::Footprint;

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farbird_types::{CharacterSet, Collation, SqlType, collation};
+use farbird_types::{ArrayShape, CharacterSet, Collation, SqlType, collation};
 use serde::{Deserialize, Serialize};
 
 use crate::layout_cache::LayoutCache;
@@ -215,6 +215,9 @@ pub struct Column {
     /// SEGMENT SIZE of a BLOB.
     #[serde(default)]
     pub segment_size: Option<u16>,
+    /// What an array's elements are.
+    #[serde(default)]
+    pub array: Option<Arc<ArrayShape>>,
     /// Domain's name: the user's, or an implicit `RDB$n`.
     pub domain: String,
     /// NOT NULL by the column itself (a domain's NOT NULL counts too, see the domain).
@@ -388,6 +391,9 @@ pub struct Domain {
     /// SEGMENT SIZE of a BLOB.
     #[serde(default)]
     pub segment_size: Option<u16>,
+    /// What an array's elements are.
+    #[serde(default)]
+    pub array: Option<Arc<ArrayShape>>,
     /// NOT NULL.
     pub not_null: bool,
     /// Default as written, from DEFAULT on.

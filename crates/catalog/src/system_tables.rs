@@ -182,6 +182,7 @@ fn column(line: &ColumnLine, field_id: u16) -> Column {
         sql_type: line.domain.sql_type,
         precision: None,
         segment_size: None,
+        array: None,
         domain: line.domain.name.to_owned(),
         not_null: line.domain.not_null,
         default_source: None,

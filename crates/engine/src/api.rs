@@ -215,6 +215,24 @@ pub struct BlobParameters {
     pub column: Option<(i16, CharacterSet)>,
 }
 
+/// A table or column, as slices of arrays name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// By its name.
+    Name(&'a str),
+    /// By its number: RDB$RELATION_ID, RDB$FIELD_ID.
+    Number(u16),
+}
+
+/// The column that an array is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArrayColumn<'a> {
+    /// The table.
+    pub relation: Named<'a>,
+    /// The column.
+    pub field: Named<'a>,
+}
+
 /// Facts about a BLOB (`isc_info_blob_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlobFacts {

@@ -3,10 +3,11 @@
 //! Contents of BLOBs in memory are charged to the statement ([`Context::texts`]) until [`releasing`] ends, which stands
 //! around whatever works with them.
 
-use farbird_store::{BlobOptions, SegmentRead};
+use farbird_store::{ARRAY_SUBTYPE, BlobOptions, SegmentRead};
 use farbird_types::{BlobId, CharacterSet, Error, Result, SqlType, Text, Value, convert, isc};
 
 use crate::BlobUtil;
+use crate::array::is_array;
 use crate::context::Context;
 use farbird_budget::room;
 
@@ -61,12 +62,15 @@ pub fn make_room(context: &mut Context<'_>, bytes: &mut Vec<u8>, more: usize) ->
 /// The contents of a BLOB, as a text in its character set (OCTETS for a binary one).
 ///
 /// # Errors
-/// `bad_segstr_id` if there is no such BLOB; `imp_exc` with `blobtoobig` past [`BLOB_EXPRESSION_BYTES_MAX`]; `virmemexh` past
+/// `bad_segstr_id` if there is no such BLOB; `convert_error` if it holds an array; `imp_exc` with `blobtoobig` past [`BLOB_EXPRESSION_BYTES_MAX`]; `virmemexh` past
 /// the statement's budget.
 pub fn blob_text(context: &mut Context<'_>, id: BlobId) -> Result<Text> {
     BlobUtil::of(context.transaction).check(id)?;
     let mut reader = context.transaction.store.open_blob(id)?;
     let properties = reader.properties();
+    if properties.options.subtype == ARRAY_SUBTYPE {
+        return Err(Error::new(isc::CONVERT_ERROR).with("ARRAY"));
+    }
     if properties.bytes > BLOB_EXPRESSION_BYTES_MAX {
         return Err(Error::new(isc::IMP_EXC).and(isc::BLOBTOOBIG));
     }
@@ -203,6 +207,8 @@ pub fn cast_value(value: Value, to: &SqlType, context: &mut Context<'_>) -> Resu
 fn cast(value: Value, to: &SqlType, context: &mut Context<'_>) -> Result<Value> {
     match (value, to) {
         (Value::Null, _) => Ok(Value::Null),
+        (Value::Blob(id), SqlType::Array) if is_array(&context.transaction.store, id)? => Ok(Value::Blob(id)),
+        (_, SqlType::Array) => Err(Error::new(isc::ARRAY_CONVERT_ERROR)),
         (Value::Blob(id), SqlType::Blob { subtype, character_set, .. }) => {
             blob_in_character_set(id, *subtype, *character_set, context).map(Value::Blob)
         }

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use farbird_types::{Collation, Result, Value, compare};
+use farbird_types::{Collation, Error, Result, Value, compare, isc};
 
+use crate::array::is_array;
 use crate::blob::{releasing, text_of};
 use crate::context::Context;
 
@@ -30,6 +31,18 @@ pub fn compare_plain(
     }
 }
 
+/// Refuses to compare arrays.
+fn refuse_arrays(left: &Value, right: &Value, context: &Context<'_>) -> Result<()> {
+    for value in [left, right] {
+        if let Value::Blob(id) = value
+            && is_array(&context.transaction.store, *id)?
+        {
+            return Err(Error::new(isc::WISH_LIST).and(isc::BLOBNOTSUP).with("compare"));
+        }
+    }
+    Ok(())
+}
+
 /// Compares two values; `None` if either is NULL. BLOBs are compared by their contents.
 #[inline]
 pub fn compare_nullable(
@@ -44,6 +57,7 @@ pub fn compare_nullable(
     if is_plain(left, right) {
         return compare_plain(left, right, collation, context);
     }
+    refuse_arrays(left, right, context)?;
     if left == right {
         return Ok(Some(Ordering::Equal));
     }

@@ -17,6 +17,7 @@
 //! | `aggregate` | the aggregates |
 //! | `call` | forms with keywords, as plain calls |
 //! | `argument`, `numeric`, `result_type` | reading arguments, as numbers too; how types of results follow from those of arguments |
+//! | `array` | elements and slices of arrays |
 //! | `blob`, `compare` | BLOBs as texts; comparing values, BLOBs among them |
 //!
 //! Uses `catalog` and what stands below it, and `vector`; knows no expression and no plan.
@@ -25,6 +26,7 @@
 mod accumulator;
 pub mod aggregate;
 pub mod argument;
+pub mod array;
 pub mod bits;
 pub mod blob;
 mod blob_handles;

@@ -79,7 +79,7 @@ pub fn text_bytes(sql_type: &SqlType) -> u32 {
         SqlType::TimeTz => 14 + ZONE_NAME_CHARS_MAX,
         SqlType::TimestampTz => 26 + ZONE_NAME_CHARS_MAX,
         SqlType::Text(text) => text.length_bytes(),
-        SqlType::Blob { .. } => 9,
+        SqlType::Blob { .. } | SqlType::Array => 9,
     }
 }
 

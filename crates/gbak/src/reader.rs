@@ -6,7 +6,8 @@ use farbird_types::Value;
 
 use crate::attribute::{array, backup, blob, data, xdr};
 use crate::input::Input;
-use crate::{Fault, Record, RecordKind, Result, RowFormat, record};
+use crate::row::decode_elements;
+use crate::{Fault, FieldKind, Record, RecordKind, Result, RowFormat, record};
 
 /// Oldest and newest format that is known.
 const FORMATS: std::ops::RangeInclusive<i64> = 6..=11;
@@ -40,10 +41,12 @@ pub struct BlobHeader {
 }
 
 /// An array whose bytes follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayHeader {
     /// [`crate::RowField::number`] of the field that it belongs to.
     pub field: i64,
+    /// First and last subscript of each dimension.
+    pub bounds: Vec<(i64, i64)>,
     /// Its bytes.
     pub bytes: u32,
 }
@@ -52,7 +55,8 @@ pub struct ArrayHeader {
 ///
 /// [`BackupReader::next_record`] gives one item after the other. After a [`RecordKind::Data`] comes
 /// [`BackupReader::row`], after a [`RecordKind::Blob`] [`BackupReader::blob`] and then each
-/// [`BackupReader::segment`], after a [`RecordKind::Array`] [`BackupReader::array`] and [`BackupReader::skip`].
+/// [`BackupReader::segment`], after a [`RecordKind::Array`] [`BackupReader::array`] and [`BackupReader::elements`] or
+/// [`BackupReader::skip`].
 pub struct BackupReader<'a> {
     input: Input<'a>,
     header: Header,
@@ -174,12 +178,12 @@ impl<'a> BackupReader<'a> {
     /// # Errors
     /// As for records.
     pub fn array(&mut self) -> Result<ArrayHeader> {
-        let mut field = -1;
+        let (mut field, mut bounds) = (-1, Vec::new());
         loop {
             match self.input.byte()? {
                 blob::DATA => break,
                 blob::FIELD_NUMBER => field = self.input.number()?,
-                array::DIMENSIONS => self.bounds()?,
+                array::DIMENSIONS => bounds = self.bounds()?,
                 _ => return Err(self.input.damaged("an attribute of an array that is not known")),
             }
         }
@@ -188,21 +192,39 @@ impl<'a> BackupReader<'a> {
             self.expect(xdr::ARRAY, "an array without its XDR length")?;
             bytes = self.input.length()?;
         }
-        Ok(ArrayHeader { field, bytes })
+        Ok(ArrayHeader { field, bounds, bytes })
     }
 
-    fn bounds(&mut self) -> Result<()> {
+    /// The elements of an array of which the header has just been read: as many as its bytes hold, `count` at most. `None` for
+    /// bytes that are no such elements.
+    ///
+    /// # Errors
+    /// As for records.
+    pub fn elements(
+        &mut self,
+        header: &ArrayHeader,
+        kind: FieldKind,
+        count: u64,
+    ) -> Result<Option<Vec<Value>>> {
+        self.row.clear();
+        let bytes = usize::try_from(header.bytes).unwrap_or(usize::MAX);
+        self.input.take(bytes, &mut self.row)?;
+        Ok(decode_elements(kind, &self.row, self.header.transportable, count))
+    }
+
+    fn bounds(&mut self) -> Result<Vec<(i64, i64)>> {
         let dimensions = self.input.number()?;
         if !(1..=DIMENSIONS_MAX).contains(&dimensions) {
             return Err(self.input.damaged("the dimensions of an array"));
         }
+        let mut bounds = Vec::new();
         for _ in 0..dimensions {
-            for attribute in [array::RANGE_LOW, array::RANGE_HIGH] {
-                self.expect(attribute, "the bounds of an array")?;
-                self.input.number()?;
-            }
+            self.expect(array::RANGE_LOW, "the bounds of an array")?;
+            let lower = self.input.number()?;
+            self.expect(array::RANGE_HIGH, "the bounds of an array")?;
+            bounds.push((lower, self.input.number()?));
         }
-        Ok(())
+        Ok(bounds)
     }
 
     /// Passes over bytes.

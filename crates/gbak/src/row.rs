@@ -134,19 +134,23 @@ pub struct RowField {
 impl RowField {
     /// The field of a column. What the column does not say of itself its domain says. `None` for a type that is not known.
     pub fn of(column: &Record, domain: Option<&Record>) -> Option<RowField> {
+        let kind = match column.number(field::DIMENSIONS).is_some_and(|it| it > 0) {
+            true => FieldKind::Array,
+            false => RowField::element_of(column, domain)?,
+        };
+        Some(RowField { number: column.number(field::NUMBER).unwrap_or(-1), kind })
+    }
+
+    /// How the values of a column are written, or the elements of an array. `None` for a type that is not known.
+    pub fn element_of(column: &Record, domain: Option<&Record>) -> Option<FieldKind> {
         let number = |attribute| {
             column
                 .number(attribute)
                 .or_else(|| domain.and_then(|it| it.number(attribute)))
                 .unwrap_or_default()
         };
-        let kind = if column.number(field::DIMENSIONS).is_some_and(|it| it > 0) {
-            FieldKind::Array
-        } else {
-            let (length, scale) = (number(field::LENGTH), number(field::SCALE));
-            FieldKind::of(number(field::TYPE), length, scale, number(field::CHARACTER_SET))?
-        };
-        Some(RowField { number: column.number(field::NUMBER).unwrap_or(-1), kind })
+        let (length, scale) = (number(field::LENGTH), number(field::SCALE));
+        FieldKind::of(number(field::TYPE), length, scale, number(field::CHARACTER_SET))
     }
 }
 
@@ -207,6 +211,35 @@ impl RowFormat {
         }
         Some(())
     }
+}
+
+/// The elements of an array, `count` at most. `None` for bytes that are no such elements.
+pub(crate) fn decode_elements(
+    kind: FieldKind,
+    bytes: &[u8],
+    transportable: bool,
+    count: u64,
+) -> Option<Vec<Value>> {
+    // In an array a text of variable length ends with a zero, and takes the room that its length would.
+    let kind = match kind {
+        FieldKind::Varying { length, character_set } => {
+            FieldKind::CString { length: length.checked_add(2)?, character_set }
+        }
+        kind => kind,
+    };
+    let mut values = Vec::new();
+    if transportable {
+        let mut xdr = Xdr { rest: bytes };
+        while !xdr.rest.is_empty() && (values.len() as u64) < count {
+            values.push(xdr.value(kind)?);
+        }
+        return Some(values);
+    }
+    let (_, width) = kind.native();
+    for slice in bytes.chunks_exact(width.max(1)).take(usize::try_from(count).unwrap_or(usize::MAX)) {
+        values.push(native_value(kind, slice)?);
+    }
+    Some(values)
 }
 
 /// What a text makes of its bytes.

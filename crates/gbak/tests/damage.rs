@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use farbird_gbak::{BackupReader, Contents, Fault, Volumes, is_gbak, verify};
 
-const WHOLE: [&str; 5] = [
+const WHOLE: [&str; 7] = [
+    "firebird3-arrays.fbk",
+    "firebird3-arrays-native.fbk",
     "firebird3.fbk",
     "firebird3-native.fbk",
     "firebird4.fbk",

@@ -50,7 +50,8 @@ impl ColumnVector {
             | SqlType::Date
             | SqlType::Time
             | SqlType::Timestamp
-            | SqlType::Blob { .. } => ColumnValues::Numbers(Vec::new()),
+            | SqlType::Blob { .. }
+            | SqlType::Array => ColumnValues::Numbers(Vec::new()),
             SqlType::Float | SqlType::Double => ColumnValues::Doubles(Vec::new()),
             _ => ColumnValues::Values(Vec::new()),
         };
@@ -331,7 +332,7 @@ pub fn number_of_value(sql_type: &SqlType, value: &Value) -> Option<i64> {
         (SqlType::Date, Value::Date(date)) => Some(i64::from(date.0)),
         (SqlType::Time, Value::Time(time)) => Some(i64::from(time.0)),
         (SqlType::Timestamp, Value::Timestamp(stamp)) => timestamp_number(stamp),
-        (SqlType::Blob { .. }, Value::Blob(id)) => Some(id.0 as i64),
+        (SqlType::Blob { .. } | SqlType::Array, Value::Blob(id)) => Some(id.0 as i64),
         _ => None,
     }
 }
@@ -347,7 +348,7 @@ pub fn value_of_number(sql_type: &SqlType, number: i64) -> Option<Value> {
         SqlType::Date => Value::Date(Date(i32::try_from(number).ok()?)),
         SqlType::Time => Value::Time(Time(u32::try_from(number).ok()?)),
         SqlType::Timestamp => Value::Timestamp(timestamp_of_number(number)?),
-        SqlType::Blob { .. } => Value::Blob(BlobId(number as u64)),
+        SqlType::Blob { .. } | SqlType::Array => Value::Blob(BlobId(number as u64)),
         _ => return None,
     })
 }
@@ -380,7 +381,7 @@ pub(crate) fn number_range(sql_type: &SqlType) -> Option<std::ops::RangeInclusiv
         SqlType::Timestamp => {
             i64::from(i32::MIN) * TICKS_PER_DAY..=i64::from(i32::MAX) * TICKS_PER_DAY + TICKS_PER_DAY - 1
         }
-        SqlType::Blob { .. } => i64::MIN..=i64::MAX,
+        SqlType::Blob { .. } | SqlType::Array => i64::MIN..=i64::MAX,
         _ => return None,
     })
 }

@@ -37,12 +37,12 @@ impl RecordFormat {
         crate::image::ImageLayout::new(self).size()
     }
 
-    /// Slots of the BLOB columns.
+    /// Slots of the columns whose values are BLOBs: arrays too.
     pub fn blob_slots(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns
             .iter()
             .enumerate()
-            .filter(|(_, sql_type)| matches!(sql_type, SqlType::Blob { .. }))
+            .filter(|(_, sql_type)| matches!(sql_type, SqlType::Blob { .. } | SqlType::Array))
             .map(|(slot, _)| slot)
     }
 }

@@ -34,7 +34,8 @@ pub(crate) struct ImageLayout<'a> {
     offsets: Vec<usize>,
 }
 
-fn width(sql_type: &SqlType) -> usize {
+/// Bytes of a value in an image.
+pub(crate) fn width(sql_type: &SqlType) -> usize {
     match sql_type {
         SqlType::Null => 0,
         SqlType::Boolean => 1,
@@ -45,7 +46,7 @@ fn width(sql_type: &SqlType) -> usize {
             ExactWidth::Int128 => 16,
         },
         SqlType::Float | SqlType::Date | SqlType::Time => 4,
-        SqlType::Double | SqlType::Timestamp | SqlType::Blob { .. } => 8,
+        SqlType::Double | SqlType::Timestamp | SqlType::Blob { .. } | SqlType::Array => 8,
         SqlType::DecFloat16 | SqlType::DecFloat34 => 16,
         SqlType::TimeTz => 6,
         SqlType::TimestampTz => 10,
@@ -129,7 +130,7 @@ impl<'a> ImageLayout<'a> {
 }
 
 /// `None` if the value does not fit into its place.
-fn encode_value(value: &Value, place: &mut [u8]) -> Option<()> {
+pub(crate) fn encode_value(value: &Value, place: &mut [u8]) -> Option<()> {
     let put = |place: &mut [u8], bytes: &[u8]| {
         place.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(())
@@ -171,7 +172,7 @@ fn put_timestamp(stamp: &Timestamp, place: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-fn decode_value(sql_type: &SqlType, offset: usize, place: &[u8]) -> Result<Value, DecodeError> {
+pub(crate) fn decode_value(sql_type: &SqlType, offset: usize, place: &[u8]) -> Result<Value, DecodeError> {
     let mut reader = Reader::new(place);
     Ok(match sql_type {
         SqlType::Null => Value::Null,
@@ -213,7 +214,7 @@ fn decode_value(sql_type: &SqlType, offset: usize, place: &[u8]) -> Result<Value
             let length = u16::from_le_bytes(reader.array()?);
             Value::Text(Text::new(reader.take(usize::from(length))?, declared.character_set))
         }
-        SqlType::Blob { .. } => Value::Blob(BlobId(u64::from_le_bytes(reader.array()?))),
+        SqlType::Blob { .. } | SqlType::Array => Value::Blob(BlobId(u64::from_le_bytes(reader.array()?))),
     })
 }
 

@@ -5,6 +5,7 @@
 //! Uses `types` only; used by `store`. The byte layouts are described in docs/store.md.
 #![forbid(unsafe_code)]
 
+pub mod array;
 mod bit_packing;
 pub mod block_fill;
 pub mod bytes;

@@ -147,6 +147,7 @@ enum Kind {
     ExtendedTimestampTz,
     Boolean,
     Blob,
+    Array,
 }
 
 impl Kind {
@@ -184,6 +185,7 @@ impl Kind {
             Kind::ExtendedTimestampTz => "extended timestamp with timezone",
             Kind::Boolean => "boolean",
             Kind::Blob => "blob",
+            Kind::Array => "array",
         }
     }
 }
@@ -237,6 +239,7 @@ impl Form {
             SqlType::Blob { subtype, character_set, .. } => {
                 Form { subtype: *subtype, character_set: *character_set, ..plain(Kind::Blob) }
             }
+            SqlType::Array => plain(Kind::Array),
         }
     }
 
@@ -276,6 +279,7 @@ impl Form {
             Kind::TimeTz | Kind::ExtendedTimeTz => SqlType::TimeTz,
             Kind::TimestampTz | Kind::ExtendedTimestampTz => SqlType::TimestampTz,
             Kind::Boolean => SqlType::Boolean,
+            Kind::Array => SqlType::Array,
             Kind::Blob => SqlType::Blob {
                 subtype: self.subtype,
                 character_set: self.character_set,
@@ -461,6 +465,9 @@ fn in_character_set(bytes: u32, from: CharacterSet, to: CharacterSet) -> u32 {
 /// Whether values of one type can be made values of another: BLOBs of texts and other BLOBs only, of the rest what a
 /// conversion takes.
 fn can_become(from: &Form, to: &Form, written: Written) -> bool {
+    if from.kind == Kind::Array || to.kind == Kind::Array {
+        return false;
+    }
     if from.kind == Kind::Blob || to.kind == Kind::Blob {
         let fits = |kind: Kind| kind == Kind::Blob || kind.is_text();
         return fits(from.kind) && fits(to.kind);
@@ -494,7 +501,9 @@ fn sample(form: &Form) -> Value {
     let utc = Timestamp { date: Date(0), time: Time(0) };
     let zone = ZoneId(0);
     match form.kind {
-        Kind::Char | Kind::Varchar | Kind::Blob => Value::Text(Text::new(Vec::new(), form.character_set)),
+        Kind::Char | Kind::Varchar | Kind::Blob | Kind::Array => {
+            Value::Text(Text::new(Vec::new(), form.character_set))
+        }
         Kind::Short | Kind::Long | Kind::Int64 => Value::Integer { unscaled: 0, scale: form.scale },
         Kind::Int128 => Value::Int128 { unscaled: 0, scale: form.scale },
         Kind::Float => Value::Float(0.0),

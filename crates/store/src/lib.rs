@@ -65,7 +65,7 @@ mod write_set;
 mod writers;
 
 pub(crate) use blob::BlobKey;
-pub use blob::{BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
+pub use blob::{ARRAY_SUBTYPE, BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
 pub use build_room::{AmpleRoom, BuildFile, BuildMemory, BuildRoom, HelpingPlace};
 pub use cancel::CancelFlag;
 pub use column_batch::ColumnBatch;

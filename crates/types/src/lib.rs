@@ -3,7 +3,7 @@
 //!
 //! | module | answers |
 //! |---|---|
-//! | [`value`], [`sql_type`] | what a value and a type are |
+//! | [`value`], [`sql_type`], [`array`] | what a value and a type are; the elements of arrays |
 //! | [`convert`] | CAST and assignment; a value as text |
 //! | [`compare`], [`key`], [`collation`] | which of two values is greater; the same as bytes; the order of texts |
 //! | [`arithmetic`] | `+ - * / \|\|`, with the types of their results |
@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arithmetic;
+pub mod array;
 pub mod character_set;
 pub mod collation;
 pub mod compare;
@@ -28,6 +29,7 @@ pub mod sql_type;
 pub mod temporal;
 pub mod value;
 
+pub use array::ArrayShape;
 pub use character_set::{CharacterSet, Collation};
 pub use convert::CastContext;
 pub use error::{Error, Result, isc};

@@ -51,6 +51,8 @@ pub enum SqlType {
         /// Collation of text BLOBs.
         collation: Collation,
     },
+    /// An array, whose [`ArrayShape`](crate::ArrayShape) its column or domain says. Its value is the id of a BLOB.
+    Array,
 }
 
 /// How many bytes an exact numeric takes.
@@ -198,6 +200,7 @@ impl fmt::Display for SqlType {
                 write_character_set(f, *character_set, *collation)
             }
             SqlType::Blob { subtype, .. } => write!(f, "BLOB SUB_TYPE {subtype}"),
+            SqlType::Array => f.write_str("ARRAY"),
         }
     }
 }

@@ -313,10 +313,6 @@ fn blobs_take_what_they_promise() {
 #[test]
 fn arrays_take_what_they_promise() {
     for place in all() {
-        // Farbird has none yet.
-        if place.is_own() {
-            continue;
-        }
         let table = "create table t (id integer, a varchar(10)[1:3])";
         let (mut price, connection) = far(&place, &place.options, &[table]);
         let transaction = price.of("begin", connection.begin(&TransactionOptions::default()));

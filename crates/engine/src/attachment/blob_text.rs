@@ -8,6 +8,7 @@ use farbird_store::{BlobOptions, BlobReader};
 use farbird_types::{BlobId, CharacterSet, Error, Result, SqlType, Text, Value, isc};
 
 use crate::api::ColumnDescription;
+use crate::function::array::is_array;
 use crate::transaction::Transaction;
 
 /// Where in an id the character set stands.
@@ -96,6 +97,9 @@ pub(super) fn parameter(
     connection: CharacterSet,
     transaction: &Transaction,
 ) -> Result<()> {
+    if *column == SqlType::Array {
+        return array_parameter(value, transaction);
+    }
     let SqlType::Blob { subtype, character_set, .. } = *column else { return Ok(()) };
     let options = BlobOptions { stream: false, subtype, character_set };
     match value {
@@ -116,6 +120,26 @@ pub(super) fn parameter(
             }
         }
         _ => {}
+    }
+    Ok(())
+}
+
+/// What a parameter of an array column becomes: the id 0 is NULL.
+///
+/// # Errors
+/// `isc_array_convert_error` for other values, `isc_invalid_array_id` for the id of a BLOB that is no array.
+fn array_parameter(value: &mut Value, transaction: &Transaction) -> Result<()> {
+    match value {
+        Value::Null => {}
+        Value::Blob(BlobId(0)) => *value = Value::Null,
+        Value::Blob(id) => {
+            let (own, _) = unmarked(*id);
+            if !is_array(&transaction.store, own)? {
+                return Err(Error::new(isc::INVALID_ARRAY_ID));
+            }
+            *id = own;
+        }
+        _ => return Err(Error::new(isc::ARRAY_CONVERT_ERROR)),
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! [`Attachment::interrupt`] is meant for another thread meanwhile. Dropping an attachment rolls its transactions
 //! back and lets go of the database.
 
+mod arrays;
 mod blob_text;
 mod blobs;
 mod client_cursors;

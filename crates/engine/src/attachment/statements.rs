@@ -580,8 +580,9 @@ impl Attachment {
         let Compiled { body, description, cursors } = compiled;
         let accesses = body.accesses();
         authority::verify(&catalog, &Actor::of(&self.session), None, accesses)?;
-        let is_blob =
-            |parameter: &ColumnDescription| matches!(parameter.column_type.sql_type, SqlType::Blob { .. });
+        let is_blob = |parameter: &ColumnDescription| {
+            matches!(parameter.column_type.sql_type, SqlType::Blob { .. } | SqlType::Array)
+        };
         let takes_blobs = description.parameters.iter().any(is_blob);
         let gives_blobs = description.columns.iter().any(is_blob);
         let accesses = if gives_blobs { accesses.into() } else { Arc::from([]) };

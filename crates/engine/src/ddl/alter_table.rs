@@ -323,6 +323,7 @@ fn change_type(
     column.sql_type = declared.sql_type;
     column.precision = declared.precision;
     column.segment_size = declared.segment_size;
+    column.array = declared.array;
     column.domain = own_domain;
     rebuild_indexes(editor, edit, name)
 }
@@ -356,6 +357,7 @@ fn change_computed(
     let column = edit.column_mut(name)?;
     column.sql_type = sql_type;
     column.precision = declared.as_ref().map_or_else(|| digits_of(&sql_type), |it| it.precision);
+    column.array = declared.as_ref().and_then(|it| it.array.clone());
     column.segment_size = declared.and_then(|it| it.segment_size);
     column.computed_source = Some(computed.source.text.clone());
     rebuild_indexes(editor, edit, name)
@@ -374,6 +376,9 @@ fn set_default(
     }
     if column.computed_source.is_some() {
         return Err(error::computed_stays_computed(name));
+    }
+    if column.array.is_some() {
+        return Err(error::default_of_array_field(name));
     }
     column.default_source = Some(check_default(editor, default, &column.sql_type)?);
     Ok(())

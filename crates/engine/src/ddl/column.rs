@@ -101,6 +101,7 @@ pub(super) fn complete_computed(
     if let Some(column) = edit.relation.columns.get_mut(place) {
         column.sql_type = sql_type;
         column.precision = declared.as_ref().map_or_else(|| digits_of(&sql_type), |it| it.precision);
+        column.array = declared.as_ref().and_then(|it| it.array.clone());
         column.segment_size = declared.and_then(|it| it.segment_size);
         column.computed_source = Some(computed.source.text.clone());
     }
@@ -187,6 +188,7 @@ fn new_column(
         sql_type: declared.sql_type,
         precision: declared.precision,
         segment_size: declared.segment_size,
+        array: declared.array.clone(),
         domain: match &declared.domain {
             Some(domain) => domain.name.clone(),
             None => editor.counters().domain_name()?,

@@ -30,7 +30,7 @@ pub(super) fn check_change(
             .with(name)
             .with(i32::try_from(needed).unwrap_or(i32::MAX)))
     };
-    if matches!(old.0, SqlType::Blob { .. }) {
+    if matches!(old.0, SqlType::Blob { .. } | SqlType::Array) || matches!(new.0, SqlType::Array) {
         return invalid();
     }
     match (old.0, new.0) {
@@ -175,6 +175,7 @@ fn type_name(sql_type: &SqlType) -> &'static str {
         SqlType::Text(text) if text.varying => "VARCHAR",
         SqlType::Text(_) => "CHAR",
         SqlType::Blob { .. } => "BLOB",
+        SqlType::Array => "ARRAY",
     }
 }
 

@@ -40,6 +40,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateDomain) -> Result<
     let declared = declared_type(&catalog, &ast.data_type, ast.collation.as_ref())?;
     let default_source = match &ast.default {
         None => None,
+        Some(_) if declared.array.is_some() => return Err(error::default_of_array_domain(name)),
         Some(default) => Some(check_default(editor, default, &declared.sql_type)?),
     };
     if let Some(check) = &ast.check {
@@ -51,6 +52,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateDomain) -> Result<
         sql_type: declared.sql_type,
         precision: declared.precision,
         segment_size: declared.segment_size,
+        array: declared.array,
         not_null: ast.not_null,
         default_source,
         check_source: ast.check.as_ref().map(|check| check.source.text.clone()),
@@ -102,6 +104,10 @@ fn apply(editor: &Editor<'_, '_>, domain: &mut Domain, change: &DomainChange) ->
             domain.sql_type = declared.sql_type;
             domain.precision = declared.precision;
             domain.segment_size = declared.segment_size;
+            domain.array = declared.array;
+        }
+        DomainChange::SetDefault(_) if domain.array.is_some() => {
+            return Err(error::default_of_array_domain(&domain.name));
         }
         DomainChange::SetDefault(default) => {
             domain.default_source = Some(check_default(editor, default, &domain.sql_type)?);
@@ -183,5 +189,6 @@ fn follow(
     };
     column.precision = domain.precision;
     column.segment_size = domain.segment_size;
+    column.array.clone_from(&domain.array);
     rebuild_indexes(editor, edit, name)
 }

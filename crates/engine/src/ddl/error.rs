@@ -19,6 +19,11 @@ const DOMAIN_USED_IN_TABLE: u32 = dyn_code(43);
 const COLUMN_IN_VIEW: u32 = dyn_code(52);
 /// "attempt to index BLOB column in INDEX @1"
 const INDEX_ON_BLOB: u32 = dyn_code(116);
+/// "attempt to index array column in index @1"
+const INDEX_ON_ARRAY: u32 = dyn_code(117);
+/// "Default value is not allowed for array type in field @1", "... in domain @1"
+const DEFAULT_OF_ARRAY_FIELD: u32 = dyn_code(225);
+const DEFAULT_OF_ARRAY_DOMAIN: u32 = dyn_code(226);
 /// "Unknown columns in index @1"
 const UNKNOWN_COLUMNS_IN_INDEX: u32 = dyn_code(120);
 /// "Column: @1 not defined as NOT NULL - cannot be used in PRIMARY KEY constraint definition"
@@ -178,6 +183,18 @@ pub(super) fn unknown_columns_in_index(index: &str) -> Error {
 
 pub(super) fn index_on_blob(index: &str) -> Error {
     Error::new(INDEX_ON_BLOB).with(index)
+}
+
+pub(super) fn index_on_array(index: &str) -> Error {
+    Error::new(INDEX_ON_ARRAY).with(index)
+}
+
+pub(super) fn default_of_array_field(column: &str) -> Error {
+    Error::new(DEFAULT_OF_ARRAY_FIELD).with(column)
+}
+
+pub(super) fn default_of_array_domain(domain: &str) -> Error {
+    Error::new(DEFAULT_OF_ARRAY_DOMAIN).with(domain)
 }
 
 /// Firebird takes such indexes, and their entries are wrong as soon as a function or another row changes.

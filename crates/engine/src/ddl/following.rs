@@ -23,6 +23,7 @@ pub(super) fn follow_in_views(editor: &mut Editor<'_, '_>, table: &str, changed:
             column.sql_type = base.sql_type;
             column.precision = base.precision;
             column.segment_size = base.segment_size;
+            column.array.clone_from(&base.array);
             column.domain.clone_from(&base.domain);
             followed.push(column.clone());
         }

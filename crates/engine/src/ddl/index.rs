@@ -46,8 +46,10 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateIndex) -> Result<(
         }
         IndexKey::Computed(computed) => {
             let bound = bind::bind_row_expression(&editor.environment(), relation, &computed.value, None)?;
-            if matches!(bound.column_type.sql_type, SqlType::Blob { .. }) {
-                return Err(error::index_on_blob(name));
+            match bound.column_type.sql_type {
+                SqlType::Blob { .. } => return Err(error::index_on_blob(name)),
+                SqlType::Array => return Err(error::index_on_array(name)),
+                _ => {}
             }
             (Vec::new(), Some(computed.source.text.clone()))
         }
@@ -101,6 +103,7 @@ pub(super) fn check_columns(relation: &Relation, index: &str, columns: &[&str]) 
         }
         match &column.sql_type {
             SqlType::Blob { .. } => return Err(error::index_on_blob(index)),
+            SqlType::Array => return Err(error::index_on_array(index)),
             SqlType::Text(text) => key_bytes += u64::from(text.length_bytes()),
             _ => key_bytes += 16,
         }

@@ -7,7 +7,7 @@ use farbird_sql::ast::{
 use farbird_types::{Error, Result, isc};
 
 use crate::bind::data_type::as_dsql;
-use crate::catalog::{RoutineParameter, SourceStart, declared_type};
+use crate::catalog::{RoutineParameter, SourceStart, value_type};
 use crate::ddl::column::check_default;
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
@@ -27,7 +27,7 @@ pub(super) fn declare_function(
 ) -> Result<(Vec<RoutineParameter>, RoutineParameter)> {
     let returns = &signature.returns;
     let declared =
-        declared_type(&editor.catalog(), &returns.data_type, returns.collation.as_ref()).map_err(as_dsql)?;
+        value_type(&editor.catalog(), &returns.data_type, returns.collation.as_ref()).map_err(as_dsql)?;
     let result = RoutineParameter {
         name: String::new(),
         sql_type: declared.sql_type,
@@ -99,7 +99,7 @@ fn check_procedure(editor: &Editor<'_, '_>, signature: &ProcedureSignature) -> R
 fn check_function(editor: &Editor<'_, '_>, signature: &FunctionSignature) -> Result<()> {
     check_types(editor, &signature.parameters)?;
     let returns = &signature.returns;
-    let declared = declared_type(&editor.catalog(), &returns.data_type, returns.collation.as_ref());
+    let declared = value_type(&editor.catalog(), &returns.data_type, returns.collation.as_ref());
     declared.map(|_| ()).map_err(as_dsql)
 }
 
@@ -116,7 +116,7 @@ fn check_types(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -
         if earlier.map(|earlier| earlier.parameter.name.as_str()).any(|earlier| earlier == name) {
             return Err(named_twice(name));
         }
-        declared_type(&catalog, &typed.data_type, typed.collation.as_ref()).map_err(as_dsql)?;
+        value_type(&catalog, &typed.data_type, typed.collation.as_ref()).map_err(as_dsql)?;
     }
     Ok(())
 }
@@ -136,8 +136,7 @@ fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Re
                 .and(isc::INVALID_CLAUSE)
                 .with("defaults must be last"));
         }
-        let declared =
-            declared_type(&catalog, &typed.data_type, typed.collation.as_ref()).map_err(as_dsql)?;
+        let declared = value_type(&catalog, &typed.data_type, typed.collation.as_ref()).map_err(as_dsql)?;
         let default_source = match &declaration.default {
             None => None,
             Some(default) => Some(check_default(editor, default, &declared.sql_type)?),

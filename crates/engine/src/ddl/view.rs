@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_sql::ast::{DefineMode, DefineView, Query, QueryBody, Select, SelectItem, TableReference};
-use farbird_types::{Error, Result, isc};
+use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::api::ColumnDescription;
 use crate::bind;
@@ -181,6 +181,9 @@ fn view_column(
     described: &ColumnDescription,
 ) -> Result<Column> {
     let base = catalog.relation(&described.relation).and_then(|table| table.column(&described.field));
+    // An element of an array is called as the array is, and is another value.
+    let base = base
+        .filter(|base| base.sql_type != SqlType::Array || described.column_type.sql_type == SqlType::Array);
     let alias = match described.relation_alias.as_str() {
         "" => &described.relation,
         alias => alias,
@@ -196,6 +199,7 @@ fn view_column(
         sql_type,
         precision: base.map_or_else(|| digits_of(&sql_type), |column| column.precision),
         segment_size: base.and_then(|column| column.segment_size),
+        array: base.and_then(|column| column.array.clone()),
         domain: match base {
             Some(column) => column.domain.clone(),
             None => editor.counters().domain_name()?,

@@ -264,11 +264,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
                 self.differ(format!("table {}", table.name), "external tables are not supported");
                 continue;
             }
-            let (columns, arrays) = statements.columns(table);
-            for array in arrays {
-                let object = format!("column {array} of table {}", table.name);
-                self.differ(object, "arrays are not supported; its values are left out");
-            }
+            let columns = statements.columns(table);
             let definition = statements.table(table, &columns);
             tables.insert(definition.object.clone(), (table, columns));
             definitions.push(definition);

@@ -4,17 +4,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use farbird_gbak::attribute::field;
-use farbird_gbak::{BackupReader, Record, RecordKind, RowField, RowFormat};
+use farbird_gbak::{BackupReader, FieldKind, Record, RecordKind, RowField, RowFormat};
 use farbird_store::{BlobOptions, CancelFlag, RelationLayout, Store, Transaction, TransactionOptions};
-use farbird_types::{BlobId, CastContext, CharacterSet, SqlType, Text, Timestamp, Value, ZoneId, convert};
+use farbird_types::{
+    ArrayShape, BlobId, CastContext, CharacterSet, Error, SqlType, Text, Timestamp, Value, ZoneId, convert,
+};
 
 use super::failure::GbakError;
 use super::schema::{RelationRecords, Schema};
 use crate::catalog::{Relation, layout};
+use crate::function::array::ArrayContents;
 
 /// Rows are committed when they have come to so many bytes, or to so many.
 const BYTES_PER_COMMIT: usize = 8 << 20;
 const ROWS_PER_COMMIT: u64 = 100_000;
+/// An array of more bytes is left out: no column here has such.
+const ARRAY_BYTES_MAX: u64 = 128 << 20;
 /// How often the observer is told, and a wish to stop is heard.
 const ROWS_PER_REPORT: u64 = 1024;
 
@@ -35,6 +40,8 @@ struct Target {
     source: RowField,
     /// The slot of the column, and its type; none for a column that was not made.
     column: Option<(usize, SqlType)>,
+    /// What an array's elements are: how they are written in the backup, and what they become.
+    array: Option<(FieldKind, Arc<ArrayShape>)>,
 }
 
 /// A table whose rows are being loaded.
@@ -74,7 +81,9 @@ impl<'a> Loading<'a> {
                 GbakError::Words(format!("table {}: the type of column {name} is not known", table.name))
             })?;
             let column = made.and_then(|made| made.column(&name)).filter(|it| it.computed_source.is_none());
+            let elements = RowField::element_of(record, schema.domain_of(record));
             targets.push(Target {
+                array: elements.zip(column.and_then(|it| it.array.clone())),
                 source,
                 column: column.map(|it| (usize::from(it.field_id), it.sql_type)),
                 name: format!("{}.{name}", table.name),
@@ -183,13 +192,42 @@ impl<'a> Loading<'a> {
             let record = reader.next_record()?;
             match record.kind {
                 RecordKind::Blob => self.blob(reader, transaction)?,
-                RecordKind::Array => {
-                    let array = reader.array()?;
-                    reader.skip(array.bytes)?;
-                }
+                RecordKind::Array => self.array(reader, transaction)?,
                 _ => return Ok(record),
             }
         }
+    }
+
+    /// An array of the size that its column has now.
+    fn array(&mut self, reader: &mut BackupReader<'_>, transaction: &Transaction) -> Result<(), GbakError> {
+        let header = reader.array()?;
+        self.cancel.check()?;
+        let target = self.targets.iter().find(|it| it.source.number == header.field);
+        let target =
+            target.ok_or_else(|| GbakError::Words("an array that belongs to no column".to_owned()))?;
+        let (Some((slot, _)), Some((kind, shape))) = (&target.column, &target.array) else {
+            return Ok(reader.skip(header.bytes)?);
+        };
+        if self.layout.is_none() || u64::from(header.bytes) > ARRAY_BYTES_MAX {
+            return Ok(reader.skip(header.bytes)?);
+        }
+        let refused = |error: Error| GbakError::Words(format!("column {}: {error}", target.name));
+        let elements = reader.elements(&header, *kind, shape.element_count())?;
+        let elements = elements
+            .ok_or_else(|| GbakError::Words(format!("column {}: an array that is damaged", target.name)))?;
+        let bounds: Vec<(i32, i32)> = header.bounds.iter().filter_map(|it| as_bounds(*it)).collect();
+        let places = shape.places(&bounds).map_err(refused)?;
+        let context = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
+        let mut contents = ArrayContents::new(ArrayShape::clone(shape));
+        for (place, element) in places.into_iter().zip(&elements) {
+            contents.set(place, element, &context).map_err(refused)?;
+        }
+        self.bytes_since_commit += usize::try_from(header.bytes).unwrap_or(usize::MAX);
+        let id = contents.store(transaction).map_err(refused)?;
+        if let Some(place) = self.row.get_mut(*slot) {
+            *place = Value::Blob(id);
+        }
+        Ok(())
     }
 
     fn blob(&mut self, reader: &mut BackupReader<'_>, transaction: &Transaction) -> Result<(), GbakError> {
@@ -221,6 +259,10 @@ impl<'a> Loading<'a> {
         }
         Ok(())
     }
+}
+
+fn as_bounds((lower, upper): (i64, i64)) -> Option<(i32, i32)> {
+    Some((i32::try_from(lower).ok()?, i32::try_from(upper).ok()?))
 }
 
 /// A text as its column has it: a CHAR is padded to characters, not to bytes. Whether its bytes had to be replaced.

@@ -145,7 +145,7 @@ impl Remainder {
         let Some(relation) = self.schema.relation(table) else { return Vec::new() };
         let alter = format!("ALTER TABLE {}", self.all().name(table));
         let name = self.all().name(column);
-        let columns = self.all().columns(relation).0;
+        let columns = self.all().columns(relation);
         match (it, columns.into_iter().find(|known| known.name == *column)) {
             (LeftOut::Column { .. }, Some(known)) => vec![
                 Definition::new(it.to_string(), format!("{alter} ADD {}", known.sql)),

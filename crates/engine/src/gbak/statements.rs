@@ -89,7 +89,7 @@ impl Statements<'_> {
     }
 
     fn domain(self, name: &str, record: &Record) -> String {
-        let mut sql = format!("CREATE DOMAIN {} AS {}", self.name(name), self.type_or_array(record));
+        let mut sql = format!("CREATE DOMAIN {} AS {}", self.name(name), self.declared_type(record));
         if let Some(default) = record.source(field::DEFAULT_SOURCE, None) {
             sql.push_str(&format!(" {}", as_default(&default)));
         }
@@ -106,8 +106,8 @@ impl Statements<'_> {
     }
 
     /// A type; one that is not there is written so that its name is told when it is refused.
-    fn type_or_array(self, record: &Record) -> String {
-        types::declared(record).unwrap_or_else(|| "an array or a type that is not supported".to_owned())
+    fn declared_type(self, record: &Record) -> String {
+        types::declared(self.schema, record).unwrap_or_else(|| "a type that is not supported".to_owned())
     }
 
     pub(super) fn sequences(self) -> Vec<Definition> {
@@ -161,7 +161,7 @@ impl Statements<'_> {
         }
         let source = source.unwrap_or_default();
         match self.schema.domains.get(&source) {
-            Some(own) if is_implicit(&source) => self.type_or_array(own),
+            Some(own) if is_implicit(&source) => self.declared_type(own),
             _ if mechanism == 1 => format!("TYPE OF {}", self.name(&source)),
             _ => self.name(&source),
         }

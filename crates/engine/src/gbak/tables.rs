@@ -35,20 +35,16 @@ pub(super) struct Keys {
 }
 
 impl Statements<'_> {
-    /// The columns of a table that SQL can declare; the others' names.
-    pub(super) fn columns(self, table: &RelationRecords) -> (Vec<ColumnSql>, Vec<String>) {
-        let (mut columns, mut arrays) = (Vec::new(), Vec::new());
+    /// The columns of a table.
+    pub(super) fn columns(self, table: &RelationRecords) -> Vec<ColumnSql> {
+        let mut columns = Vec::new();
         let place = self.schema.relation_place(&table.name).unwrap_or_default();
         for (position, record) in table.columns().into_iter().enumerate() {
             let name = record.name(field::NAME).unwrap_or_default();
-            if record.number(field::DIMENSIONS).is_some_and(|it| it > 0) {
-                arrays.push(name);
-                continue;
-            }
             let (sql, is_computed) = self.column(&name, record, (place, position));
             columns.push(ColumnSql { name, sql, position: position + 1, is_computed });
         }
-        (columns, arrays)
+        columns
     }
 
     fn column(self, name: &str, record: &Record, (table, position): (usize, usize)) -> (String, bool) {
@@ -58,7 +54,8 @@ impl Statements<'_> {
         let mut sql = format!("{} ", self.name(name));
         match own {
             Some(own) => {
-                sql.push_str(&types::declared(own).unwrap_or_else(|| "a type that is not supported".into()))
+                let declared = types::declared(self.schema, own);
+                sql.push_str(&declared.unwrap_or_else(|| "a type that is not supported".into()))
             }
             None => sql.push_str(&self.name(&source)),
         }

@@ -1,19 +1,48 @@
 //! Types of a backup as SQL declares them.
 
-use farbird_gbak::Record;
 use farbird_gbak::attribute::field;
+use farbird_gbak::{Record, RecordKind};
 use farbird_types::CharacterSet;
 
 use super::schema::Schema;
 
 /// RDB$FIELD_TYPE of texts.
 const CHAR: i64 = 14;
+const CHARACTER_SET: &str = " CHARACTER SET ";
 
-/// The type of a domain; `None` for one that SQL cannot declare here.
-pub(super) fn declared(domain: &Record) -> Option<String> {
-    if domain.number(field::DIMENSIONS).is_some_and(|it| it > 0) {
-        return None;
+/// The type of a domain, with its bounds if it is an array; `None` for one that SQL cannot declare here.
+pub(super) fn declared(schema: &Schema, domain: &Record) -> Option<String> {
+    let element = element(domain)?;
+    if domain.number(field::DIMENSIONS).is_none_or(|it| it <= 0) {
+        return Some(element);
     }
+    let name = domain.name(field::NAME)?;
+    let bounds: Vec<String> =
+        bounds(schema, &name)?.into_iter().map(|(lower, upper)| format!("{lower}:{upper}")).collect();
+    let bounds = bounds.join(", ");
+    // A character set stands behind the bounds.
+    Some(match element.split_once(CHARACTER_SET) {
+        Some((text, set)) => format!("{text}[{bounds}]{CHARACTER_SET}{set}"),
+        None => format!("{element}[{bounds}]"),
+    })
+}
+
+/// First and last subscript of each dimension of a domain.
+fn bounds(schema: &Schema, domain: &str) -> Option<Vec<(i64, i64)>> {
+    let records = schema.all(RecordKind::FieldDimensions).iter();
+    let mut dimensions = records
+        .filter(|record| record.name(field::NAME).as_deref() == Some(domain))
+        .map(|record| {
+            let bound = |attribute| record.number(attribute);
+            Some((bound(field::DIMENSIONS)?, bound(field::RANGE_LOW)?, bound(field::RANGE_HIGH)?))
+        })
+        .collect::<Option<Vec<_>>>()?;
+    dimensions.sort_unstable();
+    Some(dimensions.into_iter().map(|(_, lower, upper)| (lower, upper)).collect())
+}
+
+/// The type of a domain, or of its elements.
+fn element(domain: &Record) -> Option<String> {
     let number = |attribute| domain.number(attribute).unwrap_or_default();
     let scale = number(field::SCALE);
     let exact = |name: &str, digits: i64| match (number(field::SUB_TYPE), scale) {
@@ -49,7 +78,7 @@ pub(super) fn declared(domain: &Record) -> Option<String> {
                 characters => characters,
             };
             let name = if text == CHAR { "CHAR" } else { "VARCHAR" };
-            format!("{name}({}) CHARACTER SET {}", characters.max(1), set.name())
+            format!("{name}({}){CHARACTER_SET}{}", characters.max(1), set.name())
         }
         261 => {
             let subtype = number(field::SUB_TYPE);

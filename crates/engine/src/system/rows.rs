@@ -25,6 +25,7 @@ pub(crate) fn rows(
         "RDB$RELATIONS" => tables::relations(&mut rows),
         "RDB$RELATION_FIELDS" => tables::relation_fields(&mut rows),
         "RDB$FIELDS" => tables::fields(&mut rows),
+        "RDB$FIELD_DIMENSIONS" => tables::field_dimensions(&mut rows),
         "FARBIRD$SCANS" => statistics::scans(&mut rows),
         "FARBIRD$STATISTICS" => statistics::statistics(&mut rows),
         "FARBIRD$STORAGE" => tables::storage(&mut rows),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use farbird_types::{CharacterSet, SqlType, TimestampTz};
+use farbird_types::{ArrayShape, CharacterSet, SqlType, TimestampTz};
 
 use crate::catalog::dependencies::dependencies;
 use crate::catalog::system_tables::{SystemDomain, domains};
@@ -176,7 +176,11 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
         as_system(rows, domain);
     }
     for domain in catalog.domains.values() {
-        let declared = Declared { precision: domain.precision, segment_size: domain.segment_size };
+        let declared = Declared {
+            precision: domain.precision,
+            segment_size: domain.segment_size,
+            array: domain.array.as_deref(),
+        };
         field_row(rows, &domain.name, &domain.sql_type, declared, false, &domain.owner);
         rows.blob("RDB$DESCRIPTION", domain.description.as_deref())
             .blob("RDB$VALIDATION_SOURCE", domain.check_source.as_deref())
@@ -196,7 +200,11 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
         for column in &relation.columns {
             let own = !catalog.domains.contains_key(&column.domain) && column.view_origin.is_none();
             if own && seen.insert(column.domain.clone()) {
-                let declared = Declared { precision: column.precision, segment_size: column.segment_size };
+                let declared = Declared {
+                    precision: column.precision,
+                    segment_size: column.segment_size,
+                    array: column.array.as_deref(),
+                };
                 field_row(rows, &column.domain, &column.sql_type, declared, false, &relation.owner);
                 rows.blob("RDB$COMPUTED_SOURCE", column.computed_source.as_deref()).program(
                     "RDB$COMPUTED_BLR",
@@ -222,6 +230,26 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
     }
 }
 
+/// RDB$FIELD_DIMENSIONS: the bounds of the arrays among RDB$FIELDS.
+pub(super) fn field_dimensions(rows: &mut RowSet<'_, '_, '_>) {
+    let catalog = Arc::clone(&rows.catalog);
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let domains = catalog.domains.values().map(|domain| (&domain.name, &domain.array));
+    let relations = catalog.relations.values();
+    let columns =
+        relations.flat_map(|relation| &relation.columns).map(|column| (&column.domain, &column.array));
+    for (name, array) in domains.chain(columns) {
+        let Some(array) = array.as_ref().filter(|_| seen.insert(name)) else { continue };
+        for (dimension, (lower, upper)) in array.bounds.iter().enumerate() {
+            rows.row()
+                .text("RDB$FIELD_NAME", name)
+                .number("RDB$DIMENSION", i64::try_from(dimension).unwrap_or(i64::MAX))
+                .number("RDB$LOWER_BOUND", *lower)
+                .number("RDB$UPPER_BOUND", *upper);
+        }
+    }
+}
+
 /// Firebird leaves open for its own domains some of what it says about those of users.
 fn as_system(rows: &mut RowSet<'_, '_, '_>, domain: &SystemDomain) {
     match domain.sql_type {
@@ -242,7 +270,7 @@ fn parameter_fields(rows: &mut RowSet<'_, '_, '_>, kind: RoutineKind, routine: &
     for (number, parameter) in routine.inputs.iter().chain(&routine.outputs).enumerate() {
         if parameter.domain.is_none() {
             let name = parameter_domain(kind, routine, number);
-            let declared = Declared { precision: None, segment_size: parameter.segment_size };
+            let declared = Declared { precision: None, segment_size: parameter.segment_size, array: None };
             field_row(rows, &name, &parameter.sql_type, declared, false, &routine.owner);
         }
     }
@@ -266,20 +294,23 @@ pub(super) fn parameter_domain(kind: RoutineKind, routine: &Routine, number: usi
 
 /// What was declared beside a type and that its values do not show.
 #[derive(Debug, Clone, Copy, Default)]
-struct Declared {
+struct Declared<'a> {
     precision: Option<u8>,
     segment_size: Option<u16>,
+    array: Option<&'a ArrayShape>,
 }
 
 fn field_row(
     rows: &mut RowSet<'_, '_, '_>,
     name: &str,
     sql_type: &SqlType,
-    declared: Declared,
+    declared: Declared<'_>,
     system: bool,
     owner: &str,
 ) {
-    let numbers = type_numbers(sql_type, declared.precision);
+    let element = declared.array.map_or(sql_type, |array| &array.element);
+    let numbers = type_numbers(element, declared.precision);
+    let dimensions = declared.array.and_then(|array| i64::try_from(array.bounds.len()).ok());
     let segment_length = numbers.segment_length.map(|length| declared.segment_size.unwrap_or(length));
     rows.row()
         .text("RDB$FIELD_NAME", name)
@@ -293,6 +324,7 @@ fn field_row(
         .optional_number("RDB$COLLATION_ID", numbers.collation)
         .optional_number("RDB$CHARACTER_SET_ID", numbers.character_set)
         .optional_number("RDB$FIELD_PRECISION", numbers.precision)
+        .optional_number("RDB$DIMENSIONS", dimensions)
         .text("RDB$OWNER_NAME", owner);
 }
 

@@ -80,6 +80,8 @@ pub(super) fn type_numbers(sql_type: &SqlType, declared_precision: Option<u8>) -
             segment_length: Some(SEGMENT_LENGTH),
             ..plain(261, 8)
         },
+        // Of an array its elements are told.
+        SqlType::Array => plain(9, 8),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use farbird_catalog::{Access, AccessPrivilege, ObjectKind, Routine};
 use farbird_expression::{Expression, FrameSize};
-use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
+use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::namespace::{CommonTableScope, Namespace, SharedQuery};
@@ -54,7 +54,15 @@ impl Bound {
             Expression::Parameter(_) => self.column_type.sql_type.of_parameter_value(),
             _ => self.column_type.sql_type,
         };
-        let expression = self.expression.converted(&from, to);
+        let (from, expression) = match (from, to) {
+            // An array has no text: without this its bytes would become the BLOB's.
+            (SqlType::Array, SqlType::Blob { .. }) => {
+                let text = SqlType::varchar(0, CharacterSet::NONE);
+                (text, self.expression.converted(&from, &text))
+            }
+            _ => (from, self.expression),
+        };
+        let expression = expression.converted(&from, to);
         Bound::new(expression, *to, self.column_type.nullable)
     }
 }

@@ -1,6 +1,6 @@
 //! Types as they are written, in the binder's words: the work is the catalog's.
 
-use farbird_catalog::{declared_type, with_collation};
+use farbird_catalog::{value_type, with_collation};
 use farbird_sql::ast;
 use farbird_types::{Collation, Error, Result, SqlType, isc};
 
@@ -18,7 +18,7 @@ pub fn resolve(
     data_type: &ast::DataType,
     collation: Option<&ast::Name>,
 ) -> Result<ResolvedType> {
-    declared_type(&environment.catalog, data_type, collation).map_err(as_dsql)
+    value_type(&environment.catalog, data_type, collation).map_err(as_dsql)
 }
 
 /// Outside of the definitions of tables and domains an unknown domain is told of as an error of the statement.

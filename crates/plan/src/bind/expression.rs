@@ -8,6 +8,7 @@ use farbird_types::arithmetic::{self, ArithmeticOperator};
 use farbird_types::{CharacterSet, ColumnType, Result, SqlType, Value, isc};
 
 use crate::bind::alone::bind_domain_check;
+use crate::bind::array::unless_array;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::collating::{collation_of_kind, meeting, stronger, text_kind};
 use crate::bind::data_type;
@@ -42,7 +43,7 @@ impl Binder<'_> {
             ExpressionKind::RecordKey { qualifier, kind } => {
                 self.resolve_record_key(qualifier.as_ref(), *kind, value.position)
             }
-            ExpressionKind::ArrayElement { .. } => Err(unsupported("arrays")),
+            ExpressionKind::ArrayElement { array, subscripts } => self.bind_array_element(array, subscripts),
             ExpressionKind::Parameter(_) if self.variables.is_psql() => {
                 Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR))
             }
@@ -206,6 +207,7 @@ impl Binder<'_> {
             BinaryOperator::Multiply => ArithmeticOperator::Multiply,
             BinaryOperator::Divide => ArithmeticOperator::Divide,
             BinaryOperator::Concatenate => {
+                let (left, right) = (unless_array(left), unless_array(right));
                 let shape = self.concatenation_shape(&left, &right);
                 let result = arithmetic::concatenated_type(left.sql_type(), right.sql_type())?;
                 let expression = Expression::Concatenate {

@@ -9,6 +9,7 @@ use farbird_function::{Argument, ScalarFunction, Signature, blob_util, lookup_sc
 use farbird_sql::ast::{self, ExpressionKind};
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
+use crate::bind::array::unless_array;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::prepared::LocalFunction;
@@ -83,7 +84,8 @@ impl Binder<'_> {
     }
 
     /// A call of a built-in function.
-    fn scalar_call(&mut self, function: &'static ScalarFunction, mut arguments: Vec<Bound>) -> Result<Bound> {
+    fn scalar_call(&mut self, function: &'static ScalarFunction, arguments: Vec<Bound>) -> Result<Bound> {
+        let mut arguments: Vec<Bound> = arguments.into_iter().map(unless_array).collect();
         let shape = self.call_shape(function, &mut arguments)?;
         let signature = match function.bind(&describe(&arguments)) {
             Ok(signature) => signature,

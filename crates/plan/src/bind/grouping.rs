@@ -7,6 +7,7 @@ use farbird_sql::ast;
 use farbird_types::key::KeyPart;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
 
+use crate::bind::array::{check_sortable, unless_array};
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode, unsupported};
@@ -259,7 +260,16 @@ impl Binder<'_> {
     fn bind_aggregate_arguments(&mut self, call: &ast::AggregateCall) -> Result<Vec<Bound>> {
         match &call.arguments {
             ast::AggregateArguments::Star => Ok(Vec::new()),
-            ast::AggregateArguments::List(list) => list.iter().map(|value| self.bind_value(value)).collect(),
+            ast::AggregateArguments::List(list) => list
+                .iter()
+                .map(|value| {
+                    let bound = self.bind_value(value)?;
+                    if call.distinct {
+                        check_sortable(bound.sql_type())?;
+                    }
+                    Ok(if call.function.as_str() == "COUNT" { bound } else { unless_array(bound) })
+                })
+                .collect(),
         }
     }
 
@@ -273,6 +283,7 @@ impl Binder<'_> {
             .iter()
             .map(|value| {
                 let bound = self.bind_value(value)?;
+                check_sortable(bound.sql_type())?;
                 let part = KeyPart { collation: collation_of(bound.sql_type()), ..KeyPart::default() };
                 Ok(SortKey { value: bound.expression, part })
             })
@@ -283,6 +294,7 @@ impl Binder<'_> {
             .iter()
             .map(|item| {
                 let bound = self.bind_value(&item.value)?;
+                check_sortable(bound.sql_type())?;
                 order_types.push(*bound.sql_type());
                 Ok(SortKey { part: key_part(item, &bound.column_type), value: bound.expression })
             })

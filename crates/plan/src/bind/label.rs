@@ -11,6 +11,7 @@ pub(crate) fn label_of(value: &Expression) -> String {
         ExpressionKind::Column { name, .. } | ExpressionKind::Variable { name, .. } => {
             name.as_str().to_owned()
         }
+        ExpressionKind::ArrayElement { array, .. } => label_of(array),
         ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => String::from("CONSTANT"),
         ExpressionKind::Unary { operator, operand } => match (operator, &operand.kind) {
             (UnaryOperator::Plus, _) => label_of(operand),

@@ -20,11 +20,13 @@
 //! | `dml` | statements that change rows |
 //! | `changed`, `returning` | the table or view they change, and what they give back |
 //! | `target` | the table that a statement changes: defaults, constraints, references |
+//! | `array` | elements of arrays, and where arrays cannot stand |
 //! | `label` | names of result columns |
 //! | `data_type` | types as they are written |
 //! | `error` | the statuses of binding |
 
 mod alone;
+mod array;
 pub(crate) mod binder;
 mod changed;
 mod collating;

@@ -10,6 +10,7 @@ use farbird_types::key::{KeyPart, NullsPosition};
 use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use crate::bind::alone::surroundings;
+use crate::bind::array::check_sortable;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{at, dsql, sqlcode};
@@ -219,6 +220,7 @@ impl Binder<'_> {
             self.block().opaque = Some(OpaqueColumns::default());
         }
         let keys = self.bind_group_by(&select.group_by, &select.items)?;
+        keys.iter().try_for_each(|key| check_sortable(key.sql_type()))?;
         self.block().aggregates_allowed = AggregatesAllowed::Yes;
         let captured = (self.block().captures.len(), self.block().captured_deeper);
         let mut items = self.bind_items(&select.items)?;
@@ -231,6 +233,9 @@ impl Binder<'_> {
             block.captures.truncate(captured.0);
             block.captured_deeper = captured.1;
             items = self.bind_items(&select.items)?;
+        }
+        if select.distinct {
+            items.iter().try_for_each(|item| check_sortable(&item.column_type.sql_type))?;
         }
         let mut having = Vec::new();
         if let Some(condition) = &select.having {
@@ -436,6 +441,7 @@ impl Binder<'_> {
                         (bound.expression, bound.column_type)
                     }
                 };
+                check_sortable(&column_type.sql_type)?;
                 Ok(SortKey { value, part: key_part(item, &column_type) })
             })
             .collect()

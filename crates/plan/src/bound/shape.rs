@@ -271,7 +271,7 @@ pub(crate) fn beside_unknown(operator: ArithmeticOperator, known: &SqlType) -> R
             Multiply => isc::DSQL_NOSTRING_MULTIP_DIAL3,
             Divide => isc::DSQL_NOSTRING_DIV_DIAL3,
         })),
-        SqlType::Blob { .. } => {
+        SqlType::Blob { .. } | SqlType::Array => {
             Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-607).and(isc::DSQL_NO_BLOB_ARRAY))
         }
         _ if matches!(operator, Multiply | Divide) => Err(refused(invalid_type(operator))),

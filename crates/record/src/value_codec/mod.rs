@@ -204,7 +204,7 @@ pub(crate) fn encode_single(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>
                 put_padded(text.bytes(), declared, out);
             }
         }
-        (Value::Blob(id), SqlType::Blob { .. }) => put_varint(id.0, out),
+        (Value::Blob(id), SqlType::Blob { .. } | SqlType::Array) => put_varint(id.0, out),
         _ => return None,
     }
     Some(())
@@ -342,7 +342,7 @@ fn decode_value(sql_type: &SqlType, reader: &mut Reader<'_>) -> Result<Value, De
             Value::Text(Text::new(reader.length_and_bytes()?, declared.character_set))
         }
         SqlType::Text(declared) => decode_padded(declared, reader)?,
-        SqlType::Blob { .. } => Value::Blob(BlobId(reader.varint()?)),
+        SqlType::Blob { .. } | SqlType::Array => Value::Blob(BlobId(reader.varint()?)),
     })
 }
 

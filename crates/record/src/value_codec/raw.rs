@@ -51,7 +51,7 @@ impl Shape {
             SqlType::Exact { .. } | SqlType::Date => Shape::Signed,
             SqlType::Float => Shape::Float,
             SqlType::Double => Shape::Double,
-            SqlType::Time | SqlType::Blob { .. } => Shape::Unsigned,
+            SqlType::Time | SqlType::Blob { .. } | SqlType::Array => Shape::Unsigned,
             SqlType::Timestamp => Shape::Timestamp,
             SqlType::TimeTz => Shape::TimeTz,
             SqlType::TimestampTz => Shape::TimestampTz,

@@ -344,7 +344,7 @@ fn parameter(
     };
     match (&value, target) {
         // The engine makes BLOBs of texts, and keeps parameters of no type as they come.
-        (Value::Null, _) | (_, SqlType::Null | SqlType::Blob { .. }) => Ok(value),
+        (Value::Null, _) | (_, SqlType::Null | SqlType::Blob { .. } | SqlType::Array) => Ok(value),
         _ => cast(&value, target, context),
     }
 }

@@ -38,7 +38,7 @@ impl Crossing {
                 (SqlType::Blob { character_set, .. }, false) => {
                     Some(Crossing { place, way: Way::ToText(*character_set) })
                 }
-                (SqlType::Blob { .. } | SqlType::Null, _) | (_, false) => None,
+                (SqlType::Blob { .. } | SqlType::Array | SqlType::Null, _) | (_, false) => None,
                 (_, true) => Some(Crossing { place, way: Way::ToBlob }),
             })
             .collect()
@@ -49,7 +49,7 @@ impl Crossing {
         let pairs = values.iter().zip(described).enumerate();
         pairs
             .filter_map(|(place, (value, column))| match (value, &column.sql_type) {
-                (Value::Blob(_), SqlType::Blob { .. } | SqlType::Null) => None,
+                (Value::Blob(_), SqlType::Blob { .. } | SqlType::Array | SqlType::Null) => None,
                 (Value::Blob(_), SqlType::Text(text)) => {
                     Some(Crossing { place, way: Way::ToText(text.character_set) })
                 }

@@ -10,11 +10,12 @@
 //! | `statements`, `cursors`, `batches` | statements, their rows, batches |
 //! | `requests` | BLR requests and their messages |
 //! | `transactions`, `tpb` | transactions, and the blocks that say how they are to be |
-//! | `blobs` | BLOBs by handle |
+//! | `blobs`, `arrays` | BLOBs by handle, slices of arrays |
 //! | `events` | events: the second connection, waits |
 //! | `information` | the information calls |
 //! | `convert` | values between the engine's types and the client's |
 
+mod arrays;
 mod attach_parameters;
 mod batches;
 mod blobs;
@@ -240,6 +241,12 @@ impl Session {
             Request::CloseBlob(blob) => Answer::Now(self.close_blob(blob, false)?),
             Request::CancelBlob(blob) => Answer::Now(self.close_blob(blob, true)?),
 
+            Request::GetSlice(slice) => {
+                self.get_slice(&slice)?;
+                Answer::Written
+            }
+            Request::PutSlice(slice) => Answer::Now(self.put_slice(&slice)?),
+
             Request::DatabaseInformation(information) => {
                 Answer::Now(self.database_information(&information)?)
             }
@@ -305,7 +312,7 @@ impl Session {
                 Answer::None
             }
             Request::Cancel { .. } | Request::Disconnect | Request::Dummy => Answer::None,
-            // Requests of one message each way (op_transact), arrays, replication: not built yet.
+            // Requests of one message each way (op_transact), replication: not built yet.
             _ => return Err(Error::new(isc::WISH_LIST)),
         })
     }

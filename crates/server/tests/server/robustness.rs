@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use farbird_types::{BlobId, Value, isc};
-use farbird_wire::packet::{Request, Slice, Transact};
+use farbird_types::{Value, isc};
+use farbird_wire::packet::{Request, Transact};
 use farbird_wire::protocol::Handle;
-use farbird_wire::slice::SliceElements;
 
 use crate::common::{Client, Login, TestServer};
 
@@ -59,19 +58,9 @@ fn operations_that_are_not_built_leave_the_connection_usable() {
     let transaction = client.start();
     // blr_version5, blr_begin, blr_end, blr_eoc
     let blr = vec![5, 2, 255, 76];
-    // SDL: version 1, struct of one blr_long, relation T, field F, loop over 1..1, element.
-    let sdl = vec![1, 6, 1, 8, 0, 2, 1, b'T', 4, 1, b'F', 36, 0, 9, 1, 35, 0, 1, 8, 0, 255];
     let requests = [
         Request::Transact(Transact { database: Handle::NONE, transaction, blr, message: None }),
         Request::Ddl { database: Handle::NONE, transaction, dyn_string: vec![1, 255] },
-        Request::GetSlice(Slice {
-            transaction,
-            array: BlobId(1),
-            length: 4,
-            sdl,
-            parameters: Vec::new(),
-            elements: SliceElements::empty(),
-        }),
         Request::UpdateAccountInfo { database: Handle::NONE, account: Vec::new() },
         Request::ReplicationData { database: Handle::NONE, data: Vec::new() },
     ];

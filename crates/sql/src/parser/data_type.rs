@@ -16,20 +16,38 @@ const FLOAT_PRECISION_MAX: i32 = 53;
 const SINGLE_PRECISION_MAX: i32 = 24;
 
 impl Parser<'_> {
-    /// A type with array bounds perhaps: `INTEGER`, `TYPE OF COLUMN t.c`, a domain's name.
+    /// A type: `INTEGER`, `TYPE OF COLUMN t.c`, a domain's name.
     pub(super) fn data_type(&mut self) -> Result<DataType> {
         let position = self.position();
-        let mut kind = self.data_type_kind()?;
-        let array = if self.eat_symbol("[") { self.array_bounds()? } else { Vec::new() };
-        if !array.is_empty() {
-            // A character set may also stand behind the bounds.
-            if let DataTypeKind::Char { character_set: set @ None, .. }
-            | DataTypeKind::Varchar { character_set: set @ None, .. } = &mut kind
-            {
-                *set = self.character_set()?;
+        let kind = self.data_type_kind()?;
+        Ok(DataType { kind, array: Vec::new(), position })
+    }
+
+    /// The type of a column or domain, with array bounds perhaps. A character set stands behind them.
+    pub(super) fn type_of_column(&mut self) -> Result<DataType> {
+        let has_character_set = self.at_any_keyword(&["CHAR", "CHARACTER", "VARCHAR"]);
+        let mut data_type = self.data_type()?;
+        let may_be_array = match &data_type.kind {
+            DataTypeKind::Blob { .. }
+            | DataTypeKind::CString { .. }
+            | DataTypeKind::Domain(_)
+            | DataTypeKind::TypeOfDomain(_)
+            | DataTypeKind::TypeOfColumn { .. } => false,
+            DataTypeKind::Char { character_set, .. } | DataTypeKind::Varchar { character_set, .. } => {
+                !has_character_set || character_set.is_none()
             }
+            _ => true,
+        };
+        if !may_be_array || !self.eat_symbol("[") {
+            return Ok(data_type);
         }
-        Ok(DataType { kind, array, position })
+        data_type.array = self.array_bounds()?;
+        if let DataTypeKind::Char { character_set: set @ None, .. }
+        | DataTypeKind::Varchar { character_set: set @ None, .. } = &mut data_type.kind
+        {
+            *set = self.character_set()?;
+        }
+        Ok(data_type)
     }
 
     /// A type where the name of a domain cannot stand.
@@ -79,7 +97,8 @@ impl Parser<'_> {
             Ok(if parser.eat_symbol(":") {
                 ArrayBounds { lower: first, upper: parser.signed_long()? }
             } else {
-                ArrayBounds { lower: 1, upper: first }
+                // One number is the last subscript, or the first one if it is below 1.
+                ArrayBounds { lower: first.min(1), upper: first.max(1) }
             })
         })?;
         self.expect_symbol("]")?;

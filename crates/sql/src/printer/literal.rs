@@ -40,16 +40,26 @@ impl Printer {
     }
 
     pub(super) fn data_type(&mut self, data_type: &DataType) {
-        self.data_type_kind(&data_type.kind);
-        if !data_type.array.is_empty() {
+        if data_type.array.is_empty() {
+            self.data_type_kind(&data_type.kind);
+        } else {
+            let mut kind = data_type.kind.clone();
+            let character_set = match &mut kind {
+                DataTypeKind::Char { character_set, .. } | DataTypeKind::Varchar { character_set, .. } => {
+                    character_set.take()
+                }
+                _ => None,
+            };
+            self.data_type_kind(&kind);
             self.tight("[").list(&data_type.array, |printer, ArrayBounds { lower, upper }| {
-                if *lower == 1 {
+                if *lower == 1 && *upper > 1 {
                     printer.number(upper);
                 } else {
                     printer.word(&format!("{lower}:{upper}"));
                 }
             });
             self.tight("]");
+            self.name_after("CHARACTER SET", character_set.as_ref());
         }
     }
 

@@ -37,6 +37,9 @@ pub use reader::{BlobReader, SeekFrom, SegmentRead};
 pub(crate) use set::{BlobCommit, BlobSet, PreparedBlobs, remove_spilled};
 pub use writer::BlobWriter;
 
+/// The subtype of BLOBs that hold an array ([`farbird_record::array`]): no column can be declared with it.
+pub const ARRAY_SUBTYPE: i16 = i16::MIN;
+
 /// How a BLOB is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlobOptions {

@@ -147,7 +147,7 @@ impl ColumnSample {
     pub(super) fn finish(self, share: f64) -> ColumnStatistics {
         let rows = self.rows.max(1) as f64;
         let present = (self.rows - self.nulls) as f64;
-        let has_order = !matches!(self.sql_type, SqlType::Blob { .. } | SqlType::Null);
+        let has_order = !matches!(self.sql_type, SqlType::Blob { .. } | SqlType::Array | SqlType::Null);
         let mut found = ColumnStatistics {
             distinct: self.distinct.estimate(share).min(present / share.max(f64::MIN_POSITIVE)),
             null_fraction: self.nulls as f64 / rows,

@@ -24,6 +24,9 @@ pub fn common_type(types: &[SqlType]) -> Result<SqlType> {
 /// # Errors
 /// As [`common_type`].
 pub fn common_type_in(types: &[SqlType], expression: &str) -> Result<SqlType> {
+    if types.contains(&SqlType::Array) {
+        return Err(Error::new(isc::SQLERR).with(-804).and(isc::DSQL_DATATYPE_ERR));
+    }
     let mut merged = SqlType::Null;
     let mut any_text = false;
     let mut any_varying = false;

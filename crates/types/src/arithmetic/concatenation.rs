@@ -113,7 +113,7 @@ impl SqlType {
     /// Source: Firebird's DSC_string_length.
     pub fn text_length(&self) -> u32 {
         match self {
-            SqlType::Null | SqlType::Blob { .. } => 0,
+            SqlType::Null | SqlType::Blob { .. } | SqlType::Array => 0,
             SqlType::Boolean => 5,
             SqlType::Exact { width, scale, .. } => {
                 use crate::sql_type::ExactWidth::{Int64, Int128, Long, Short};

@@ -47,7 +47,7 @@ pub fn negated_type(operand: &SqlType) -> Result<SqlType> {
     match operand {
         SqlType::Null => Ok(SqlType::INTEGER),
         SqlType::Text(_) => Err(refused(isc::DSQL_NOSTRING_NEG_DIAL3)),
-        SqlType::Blob { .. } => Err(no_blob()),
+        SqlType::Blob { .. } | SqlType::Array => Err(no_blob()),
         number if is_number(number) => Ok(*number),
         _ => Err(refused(isc::DSQL_INVALID_TYPE_NEG)),
     }
@@ -66,7 +66,7 @@ fn is_text(sql_type: &SqlType) -> bool {
 }
 
 fn is_blob(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::Blob { .. })
+    matches!(sql_type, SqlType::Blob { .. } | SqlType::Array)
 }
 
 fn is_date_or_time(sql_type: &SqlType) -> bool {

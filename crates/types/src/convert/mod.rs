@@ -64,6 +64,7 @@ pub fn cast(value: &Value, to: &SqlType, context: &CastContext) -> Result<Value>
         SqlType::TimestampTz => temporal::to_timestamp_tz(value, context).map(Value::TimestampTz),
         SqlType::Text(text_type) => text::to_text(value, text_type),
         SqlType::Blob { .. } => Err(blob_not_supported()),
+        SqlType::Array => Err(Error::new(isc::ARRAY_CONVERT_ERROR)),
     }
 }
 

@@ -171,6 +171,7 @@ impl SqlDescription {
             SqlType::Blob { subtype, character_set, .. } => {
                 (sql_type::BLOB, i32::from(subtype), i32::from(character_set.0), 8)
             }
+            SqlType::Array => (sql_type::ARRAY, 0, 0, 8),
         };
         SqlDescription { sql_type: sql_type + u16::from(column.nullable), sub_type, scale, length }
     }
@@ -213,6 +214,7 @@ impl MessageType {
             SqlType::Blob { subtype, character_set, collation } => {
                 MessageType::Blob { subtype, charset: charset_word(character_set.0, collation.number()) }
             }
+            SqlType::Array => MessageType::Quad { scale: 0 },
         }
     }
 

@@ -664,7 +664,7 @@ impl<'a> Translator<'a> {
                 segment_size: None,
                 character_set: (subtype == 1).then(|| name(character_set.name())),
             },
-            SqlType::Null => return Err(unsupported("a value of no type")),
+            SqlType::Null | SqlType::Array => return Err(unsupported("a value of no type")),
         })
     }
 

@@ -89,7 +89,10 @@ impl Parser<'_> {
         self.take();
         let name = self.name()?;
         self.eat_keyword("AS");
-        let data_type = self.type_without_domain()?;
+        if self.at_name() && !self.at_keyword("CSTRING") {
+            return Err(self.unexpected());
+        }
+        let data_type = self.type_of_column()?;
         let default = self.default_keyword_clause()?;
         let mut domain =
             CreateDomain { name, data_type, collation: None, default, not_null: false, check: None };

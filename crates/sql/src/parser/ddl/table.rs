@@ -146,7 +146,7 @@ impl Parser<'_> {
             let position = self.position();
             return Ok(DataType { kind: DataTypeKind::Domain(self.name()?), array: Vec::new(), position });
         }
-        self.data_type()
+        self.type_of_column()
     }
 
     /// Whether COMPUTED or GENERATED ALWAYS AS ( begins here.
