@@ -17,7 +17,7 @@ use crate::above::ABOVE;
 use crate::api::{AttachOptions, ClientDescription, TransactionParameters};
 use crate::bind::{self, Environment};
 use crate::budget::{Account, Limits};
-use crate::catalog::{Catalog, CatalogChanges, IndexCompiler, Relation, Slots, set_index_compiler};
+use crate::catalog::{Catalog, CatalogChanges, Column, IndexCompiler, Relation, Slots, set_index_compiler};
 use crate::clock;
 use crate::database::Database;
 use crate::expression::ExecutionContext;
@@ -90,7 +90,8 @@ fn looks_further(expression: &Expression) -> bool {
 
 /// The slots of a table's BLOBs.
 fn blob_slots(relation: &Relation) -> Vec<usize> {
-    let blobs = relation.columns.iter().filter(|column| matches!(column.sql_type, SqlType::Blob { .. }));
+    let is_blob = |column: &&Column| matches!(column.sql_type, SqlType::Blob { .. } | SqlType::Array);
+    let blobs = relation.columns.iter().filter(is_blob);
     blobs.map(|column| usize::from(column.field_id)).collect()
 }
 

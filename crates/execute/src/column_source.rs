@@ -150,7 +150,7 @@ impl ColumnSource {
     /// What reads the rest of the table for several threads; `None` if what stands over it is for one only. Nothing is read
     /// here any more then.
     pub(crate) fn stage(&mut self, wanted: &[bool], context: &mut ExecutionContext<'_>) -> Option<ScanStage> {
-        let is_blob = |sql_type: &SqlType| matches!(sql_type, SqlType::Blob { .. });
+        let is_blob = |sql_type: &SqlType| matches!(sql_type, SqlType::Blob { .. } | SqlType::Array);
         let conditions = self.filters.iter().map(|filter| &filter.filter.condition);
         if self.named.is_some()
             || !conditions.clone().all(is_for_any_thread)

@@ -230,6 +230,8 @@ pub(crate) fn decode_elements(
     let mut values = Vec::new();
     if transportable {
         let mut xdr = Xdr { rest: bytes };
+        // How many bytes they take natively.
+        xdr.long()?;
         while !xdr.rest.is_empty() && (values.len() as u64) < count {
             values.push(xdr.value(kind)?);
         }

@@ -145,7 +145,7 @@ impl InsertPlan {
             && target.foreign_keys.is_empty()
             && !target.triggers.before_insert
             && !target.triggers.after_insert
-            && !columns().any(|column| matches!(column.sql_type, SqlType::Blob { .. }))
+            && !columns().any(|column| matches!(column.sql_type, SqlType::Blob { .. } | SqlType::Array))
             && !values.any(Expression::runs_code)
             && !bound.map(|bound| &*bound.expression).any(Expression::runs_code)
     }
@@ -351,7 +351,8 @@ impl Target {
     }
 
     fn has_blobs(&self) -> bool {
-        self.columns.iter().flatten().any(|column| matches!(column.sql_type, SqlType::Blob { .. }))
+        let is_blob = |sql_type: &SqlType| matches!(sql_type, SqlType::Blob { .. } | SqlType::Array);
+        self.columns.iter().flatten().any(|column| is_blob(&column.sql_type))
     }
 
     /// Whether it does not matter how often and when these assignments, the defaults of these slots and all checks are computed.

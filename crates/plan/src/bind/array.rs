@@ -2,16 +2,15 @@
 //!
 //! What an array is an array of is said by the column it comes from, a view's too. Source: the answers of Firebird 5.
 
-use std::sync::Arc;
-
 use farbird_expression::{Expression, FunctionReference};
 use farbird_function::{Signature, array};
 use farbird_sql::ast::{self, ExpressionKind};
-use farbird_types::{ArrayShape, CharacterSet, ColumnType, Error, Result, SqlType, isc};
+use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::error::{dsql, sqlcode, unknown_column};
 use crate::bound::column::Origin;
+use crate::modification::{Target, TargetColumn};
 
 /// What an array becomes where a text is expected: an error as soon as there is one, since arrays have no text.
 const AS_TEXT: SqlType = SqlType::varchar(20, CharacterSet::NONE);
@@ -37,7 +36,8 @@ impl Binder<'_> {
                 false => unknown_column(qualifier, name.as_str(), position),
             });
         };
-        let Some(shape) = column.origin.as_ref().and_then(|origin| self.shape_of(origin)) else {
+        let shape = column.origin.as_ref().and_then(|origin| origin.array.clone());
+        let Some(shape) = shape.filter(|_| *column.sql_type() == SqlType::Array) else {
             return Err(dsql(sqlcode::NOT_ALLOWED)
                 .and(isc::DSQL_ONLY_CAN_SUBSCRIPT_ARRAY)
                 .with(name.as_str()));
@@ -57,11 +57,26 @@ impl Binder<'_> {
             signature: Box::new(Signature { arguments: argument_types, result }),
         };
         // Called as its array is.
-        Ok(Bound { origin: column.origin, ..Bound::new(expression, result.sql_type, true) })
+        let origin = column.origin.map(|origin| Origin { array: None, ..origin });
+        Ok(Bound { origin, ..Bound::new(expression, result.sql_type, true) })
     }
 
-    fn shape_of(&self, origin: &Origin) -> Option<Arc<ArrayShape>> {
-        self.environment.catalog.relation(&origin.relation)?.column(&origin.field)?.array.clone()
+    /// Notes a parameter that an array column is set to.
+    pub(crate) fn note_array_parameter(
+        &mut self,
+        value: &ast::Expression,
+        target: &Target,
+        column: &TargetColumn,
+    ) {
+        if let (ExpressionKind::Parameter(number), SqlType::Array) = (&value.kind, column.sql_type) {
+            let origin = Origin {
+                field: column.name.clone(),
+                relation: target.relation.name.clone(),
+                owner: target.relation.owner.clone(),
+                ..Origin::default()
+            };
+            self.array_parameters.push((*number, origin));
+        }
     }
 }
 

@@ -92,6 +92,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) parameters: Vec<ParameterType>,
     /// Types of parameters that an earlier binding of the statement has found.
     pub(crate) given: Vec<ParameterType>,
+    /// The array columns that parameters are for: drivers ask which, to know what elements they are to send.
+    pub(crate) array_parameters: Vec<(u32, Origin)>,
     /// Whether something was built of a parameter whose type was not known: see [`crate::bind::inference`].
     pub(crate) has_shapes: bool,
     /// The queries in FROM that may be asked for in several places.
@@ -131,6 +133,7 @@ impl<'a> Binder<'a> {
             frame: FrameSize::default(),
             parameters: Vec::new(),
             given: Vec::new(),
+            array_parameters: Vec::new(),
             has_shapes: false,
             accesses: BTreeSet::new(),
             depth: 0,

@@ -54,6 +54,7 @@ impl Binder<'_> {
                 relation: relation.name.clone(),
                 alias: alias_of(alias, &relation.name),
                 owner: relation.owner.clone(),
+                array: definition.array.clone(),
             };
         }
         self.namespace().tables.push(named);

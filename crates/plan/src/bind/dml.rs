@@ -376,8 +376,11 @@ impl Binder<'_> {
         value: &ast::Expression,
     ) -> Result<Expression> {
         match target_column(target, slot) {
-            Some(column) => self
-                .bind_value_for(value, ColumnType { sql_type: column.sql_type, nullable: !column.not_null }),
+            Some(column) => {
+                self.note_array_parameter(value, target, column);
+                let wanted = ColumnType { sql_type: column.sql_type, nullable: !column.not_null };
+                self.bind_value_for(value, wanted)
+            }
             None => Err(Error::internal("an assignment to no column")),
         }
     }

@@ -418,15 +418,26 @@ impl Binder<'_> {
     /// As [`Binder::parameter_types`].
     pub(crate) fn described_parameters(&self, count: usize) -> Result<Vec<ColumnDescription>> {
         let types = self.parameter_types(count)?;
-        let described = types.into_iter().map(|column_type| ColumnDescription {
-            column_type,
-            field: String::new(),
-            relation: String::new(),
-            relation_alias: String::new(),
-            owner: String::new(),
-            alias: String::new(),
-        });
-        Ok(described.collect())
+        let mut described: Vec<ColumnDescription> = types
+            .into_iter()
+            .map(|column_type| ColumnDescription {
+                column_type,
+                field: String::new(),
+                relation: String::new(),
+                relation_alias: String::new(),
+                owner: String::new(),
+                alias: String::new(),
+            })
+            .collect();
+        for (number, column) in &self.array_parameters {
+            let place = usize::try_from(*number).ok().and_then(|number| described.get_mut(number));
+            if let Some(parameter) = place {
+                parameter.field.clone_from(&column.field);
+                parameter.relation.clone_from(&column.relation);
+                parameter.owner.clone_from(&column.owner);
+            }
+        }
+        Ok(described)
     }
 }
 

@@ -197,6 +197,7 @@ pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row
                 relation: relation.name.clone(),
                 alias: String::new(),
                 owner: relation.owner.clone(),
+                array: column.array.clone(),
             },
         }
     });

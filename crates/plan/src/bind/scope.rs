@@ -151,6 +151,7 @@ impl Binder<'_> {
             relation: name.to_owned(),
             owner: table.map_or(String::new(), |table| table.owner.clone()),
             alias: alias_of(&alias, name),
+            array: None,
         };
         let row = Box::new(self.bring_in(block, number));
         let expression = match kind {

@@ -313,6 +313,7 @@ impl Binder<'_> {
                 relation: procedure.name.clone(),
                 alias: alias_of(alias, &procedure.name),
                 owner: procedure.owner.clone(),
+                array: None,
             },
         });
         let named = NamedTable {
@@ -436,6 +437,7 @@ pub(crate) fn named_relation(
             relation: relation.name.clone(),
             alias: alias_of(alias, &relation.name),
             owner: relation.owner.clone(),
+            array: column.array.clone(),
         },
     });
     NamedTable {

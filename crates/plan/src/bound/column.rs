@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farbird_expression::Expression;
-use farbird_types::ColumnType;
+use farbird_types::{ArrayShape, ColumnType};
 
 use crate::bound::source::SourceColumn;
 
@@ -18,6 +18,8 @@ pub(crate) struct Origin {
     pub(crate) alias: String,
     /// The relation's owner.
     pub(crate) owner: String,
+    /// What it is an array of.
+    pub(crate) array: Option<Arc<ArrayShape>>,
 }
 
 /// A column as names see it.

@@ -228,7 +228,7 @@ pub(super) fn are_alike(left: SqlType, right: SqlType) -> bool {
         (SqlType::Text(left), SqlType::Text(right)) => {
             left.character_set == right.character_set && left.collation == right.collation
         }
-        (left, right) => left == right && !matches!(left, SqlType::Blob { .. }),
+        (left, right) => left == right && !matches!(left, SqlType::Blob { .. } | SqlType::Array),
     }
 }
 

@@ -127,7 +127,9 @@ fn cannot_fail_of_any_rows(call: &AggregateCall, joins: &Joins) -> bool {
     let is_exact = |slot: usize| matches!(joins.slot_type(slot), Some(SqlType::Exact { .. }));
     let is_harmless = |argument: &Expression| match argument {
         Expression::Column(slot) => match call.function.name {
-            "MIN" | "MAX" | "COUNT" => !matches!(joins.slot_type(*slot), None | Some(SqlType::Blob { .. })),
+            "MIN" | "MAX" | "COUNT" => {
+                !matches!(joins.slot_type(*slot), None | Some(SqlType::Blob { .. } | SqlType::Array))
+            }
             _ => is_exact(*slot),
         },
         Expression::Cast { operand, to: SqlType::Double } => {

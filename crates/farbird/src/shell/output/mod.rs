@@ -163,6 +163,8 @@ impl<'a> Printer<'a> {
 
     fn shows_blob(&self, column: &Column) -> bool {
         match (self.style.blobs, column.sql_type) {
+            // An array is shown as its id.
+            (_, SqlType::Array) => false,
             (BlobDisplay::All, _) => true,
             (BlobDisplay::Off, _) => false,
             (BlobDisplay::Subtype(wanted), SqlType::Blob { subtype, .. }) => wanted == subtype,
