@@ -226,9 +226,7 @@ fn what_is_in_the_way_stays() {
     assert_eq!(again.status.code(), Some(2));
     assert!(text(&again.stderr).contains("--replace"), "{}", text(&again.stderr));
     let replaced = farbird(folder, &["restore", &file, "app.fbd", "--replace"]);
-    assert_eq!(replaced.status.code(), Some(1), "{}", text(&replaced.stderr));
-    let said = text(&replaced.stdout);
-    assert!(said.contains("column ARR of table T_ARR"), "{said}");
+    assert!(replaced.status.success(), "{}", text(&replaced.stderr));
     let verified = farbird(folder, &["restore", "--verify", &file]);
     assert!(verified.status.success(), "{}", text(&verified.stderr));
 }
@@ -492,7 +490,7 @@ fn arrays_come_over_with_their_elements() {
         assert_eq!(
             elements[0],
             serde_json::json!({
-                "ID": 1, "S": -1, "I": 1, "J": 6, "N": -3.5, "V": "ä", "W": "[]", "C": "ab ", "F": -2.25,
+                "ID": 1, "S": -1, "I": 1, "J": 6, "N": "-3.50", "V": "ä", "W": "[]", "C": "ab\0", "F": -2.25,
                 "D": "2020-01-01", "TS": "2020-01-01 01:02:03.0000", "BO": false, "X": "ö€",
                 "BI": -1_152_921_504_606_846_976_i64, "LAST_ONE": 7,
             }),

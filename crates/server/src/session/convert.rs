@@ -229,7 +229,9 @@ pub(crate) fn message_item(
             | MessageType::Cstring { length, .. },
         ) => {
             let character_set = text_character_set(item, connection).unwrap_or(connection);
-            to_text(value, character_set, usize::from(*length))
+            // A program's memory has a zero behind the bytes of a CSTRING.
+            let end = usize::from(matches!(item, MessageType::Cstring { .. }));
+            to_text(value, character_set, usize::from(*length).saturating_sub(end))
         }
         (Value::Blob(_), _) => Ok(value.clone()),
         (value, item) => match sql_type_of(item) {
@@ -412,6 +414,14 @@ mod tests {
         assert_eq!(converted(source, target, Value::text("abc  ")).unwrap(), Value::text("abc"));
         let error = converted(source, target, Value::text("abcd")).unwrap_err();
         assert!(error.has(isc::STRING_TRUNCATION), "{error}");
+    }
+
+    #[test]
+    fn a_text_that_ends_with_a_zero_leaves_room_for_it() {
+        let item = MessageType::Cstring { length: 4, charset: None };
+        let made = |text| message_item(&Value::text(text), &item, CharacterSet::UTF8, &context());
+        assert_eq!(made("abc  ").unwrap(), Value::text("abc"));
+        assert!(made("abcd").unwrap_err().has(isc::STRING_TRUNCATION));
     }
 
     #[test]
