@@ -124,6 +124,18 @@ impl Batch {
         Ok(())
     }
 
+    /// Appends a row whose values `make` appends, if it makes one; whether it did. Nothing is appended if it fails.
+    pub(crate) fn push_made(&mut self, make: impl FnOnce(&mut Vec<Value>) -> Result<bool>) -> Result<bool> {
+        let start = self.values.len();
+        let made = make(&mut self.values);
+        let is_made = matches!(made, Ok(true));
+        let rows = usize::from(is_made);
+        self.values.resize(start + rows * self.width, Value::Null);
+        self.count_texts(start);
+        self.rows += rows;
+        made
+    }
+
     fn count_texts(&mut self, start: usize) {
         self.text_bytes += self.values.get(start..).unwrap_or_default().iter().map(heap_bytes).sum::<usize>();
     }

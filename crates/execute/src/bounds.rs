@@ -22,21 +22,37 @@ enum Fit {
     Outside,
 }
 
+/// Evaluates the values that the first parts of a range's keys have; false if no row can have them.
+///
+/// # Errors
+/// As [`key_range`].
+pub(crate) fn equal_values(
+    range: &IndexRange,
+    values: &mut Vec<Value>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<bool> {
+    values.clear();
+    for part in &range.equal {
+        let value = part.value.evaluate(&[], context)?;
+        if value.is_null() && !part.null_matches {
+            return Ok(false);
+        }
+        match fit(value, &part.sql_type, context)? {
+            Fit::Exact(value) => values.push(value),
+            Fit::Near(_) | Fit::Outside => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
 /// The keys to be read; `None` if no row can be in the range.
 ///
 /// # Errors
 /// Those of evaluating the bounds and of converting them (`convert_error` for a text that is no number).
 pub(crate) fn key_range(range: &IndexRange, context: &mut ExecutionContext<'_>) -> Result<Option<KeyRange>> {
     let mut equal = Vec::with_capacity(range.equal.len() + 1);
-    for key in &range.equal {
-        let value = key.value.evaluate(&[], context)?;
-        if value.is_null() && !key.null_matches {
-            return Ok(None);
-        }
-        match fit(value, &key.sql_type, context)? {
-            Fit::Exact(value) => equal.push(value),
-            Fit::Near(_) | Fit::Outside => return Ok(None),
-        }
+    if !equal_values(range, &mut equal, context)? {
+        return Ok(None);
     }
     let Some(bound_type) = range.bound_type else { return Ok(Some(KeyRange::equal(equal))) };
     if let Some(starting) = &range.starting {

@@ -82,6 +82,7 @@ mod range_join;
 mod reference;
 mod repeated;
 mod row_buffer;
+mod row_by_key;
 mod row_change;
 mod row_codec;
 mod row_id_set;

@@ -114,7 +114,9 @@ fn run(
         ModifyAction::Insert(insert) => run_insert(insert, kept, &mut output, context)?,
         ModifyAction::Update(update) => run_update(update, kept, &mut output, context)?,
         ModifyAction::Delete(delete) => run_delete(delete, kept, &mut output, context)?,
-        ModifyAction::UpdateOrInsert(statement) => run_update_or_insert(statement, &mut output, context)?,
+        ModifyAction::UpdateOrInsert(statement) => {
+            run_update_or_insert(statement, kept, &mut output, context)?;
+        }
         ModifyAction::Merge(merge) => run_merge(merge, kept, &mut output, context)?,
     }
     let returned = output.returned.map_or_else(|| Vec::new().into(), RowBuffer::into_rows);
@@ -177,11 +179,19 @@ impl Output<'_> {
 /// Runs `change` for each row of a source.
 fn for_each_row(
     source: &Node,
+    kept: &mut KeptSource,
     context: &mut ExecutionContext<'_>,
     mut change: impl FnMut(Vec<Value>, &mut ExecutionContext<'_>) -> Change<()>,
 ) -> Change<()> {
     if matches!(source, Node::Single) {
         return change(Vec::new(), context);
+    }
+    if let Some(mut keyed) = kept.take_keyed(source, context) {
+        if let Some(row) = keyed.find(context)? {
+            change(std::mem::take(row), context)?;
+        }
+        kept.keep_keyed(keyed);
+        return Ok(());
     }
     let mut operator = build_for(context, source);
     operator.open(context)?;
@@ -214,7 +224,7 @@ fn run_insert(
             Ok(())
         });
     }
-    for_each_row(&insert.source, context, |row, context| {
+    for_each_row(&insert.source, kept, context, |row, context| {
         let (mut new, number) = insert_row(&insert.row, &row, context)?;
         output.changed(Fate::Inserted, context, || {
             new.push(number);
@@ -274,7 +284,7 @@ fn run_update(
         })?;
         return positioned(update.positioned, found);
     }
-    for_each_row(&update.source, context, |row, context| {
+    for_each_row(&update.source, kept, context, |row, context| {
         let Some(number) = number_of(&update.target, &row) else { return Ok(()) };
         if is_skipped(&update.target, number, update.skip_locked, context) {
             return Ok(());
@@ -314,7 +324,7 @@ fn run_delete(
         })?;
         return positioned(delete.positioned, found);
     }
-    for_each_row(&delete.source, context, |row, context| {
+    for_each_row(&delete.source, kept, context, |row, context| {
         let Some(number) = number_of(&delete.target, &row) else { return Ok(()) };
         if is_skipped(&delete.target, number, delete.skip_locked, context) {
             return Ok(());
@@ -343,6 +353,7 @@ fn positioned(positioned: Option<GoneRow>, found: bool) -> Change<()> {
 
 fn run_update_or_insert(
     statement: &UpdateOrInsertPlan,
+    kept: &mut KeptSource,
     output: &mut Output<'_>,
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
@@ -352,7 +363,7 @@ fn run_update_or_insert(
         context.frame.set_register(*register, value);
     }
     let mut found = false;
-    for_each_row(&statement.source, context, |row, context| {
+    for_each_row(&statement.source, kept, context, |row, context| {
         let Some(number) = number_of(target, &row) else { return Ok(()) };
         found = true;
         let mut row = row;
@@ -388,7 +399,7 @@ fn run_merge(
         });
     }
     let mut touched = RowIdSet::new(context.budget.reserve());
-    for_each_row(&merge.source, context, |row, context| {
+    for_each_row(&merge.source, kept, context, |row, context| {
         let number = number_of(target, &row);
         match merge_many::action_of(merge, number, &row, &mut touched, context)? {
             Some(action) => merge_row(action, target, number, row, output, context),

@@ -43,6 +43,12 @@ pub(crate) fn delete(
     mut progress: impl FnMut(Progress<RowId>, &mut ExecutionContext<'_>) -> Change<()>,
 ) -> Change<()> {
     let target = &*delete.target;
+    if let Some(mut keyed) = kept.take_keyed(&delete.source, context) {
+        let found = keyed.find(context)?.and_then(|row| number_of(target, row));
+        one(found, context, &mut progress, |rows, context| delete_rows(target, rows, context))?;
+        kept.keep_keyed(keyed);
+        return Ok(());
+    }
     for_each_batch(&delete.source, kept, context, |batch, context| {
         let rows: Vec<RowId> = batch.rows().filter_map(|row| number_of(target, row)).collect();
         in_turns(rows, context, &mut progress, |rows, context| delete_rows(target, rows, context))
@@ -84,6 +90,15 @@ pub(crate) fn update(
     mut progress: impl FnMut(Progress<RowUpdate>, &mut ExecutionContext<'_>) -> Change<()>,
 ) -> Change<()> {
     let target = &*update.target;
+    if let Some(mut keyed) = kept.take_keyed(&update.source, context) {
+        let update = match keyed.find(context)? {
+            Some(row) => row_update(target, &update.assignments, row, context)?,
+            None => None,
+        };
+        one(update, context, &mut progress, |updates, context| update_rows(target, updates, context))?;
+        kept.keep_keyed(keyed);
+        return Ok(());
+    }
     for_each_batch(&update.source, kept, context, |batch, context| {
         let change = |updates, context: &mut ExecutionContext<'_>| {
             in_turns(updates, context, &mut progress, |updates, context| {
@@ -209,6 +224,21 @@ fn in_turns<Row>(
         }
     }
     Ok(())
+}
+
+/// As [`in_turns`] for one row at most.
+fn one<Row>(
+    row: Option<Row>,
+    context: &mut ExecutionContext<'_>,
+    progress: &mut impl FnMut(Progress<Row>, &mut ExecutionContext<'_>) -> Change<()>,
+    change: impl FnOnce(&[Row], &mut ExecutionContext<'_>) -> Change<usize>,
+) -> Change<()> {
+    let Some(row) = row else { return Ok(()) };
+    let progressed = match change(std::slice::from_ref(&row), context)? {
+        0 => Progress::Left(row),
+        _ => Progress::Changed(1),
+    };
+    progress(progressed, context)
 }
 
 /// How many rows the store is asked to change together: about as many as it lately did. It works on all that it is asked for before

@@ -10,21 +10,23 @@ use farbird_store::{IndexScan, RowBatch, RowId, ScanDirection, StoreError};
 use farbird_types::{Result, Value};
 
 use crate::batch::{Batch, row_number};
-use crate::bounds::key_range;
+use crate::bounds::{equal_values, key_range};
 use crate::operator::{Build, Operator};
+use crate::row_by_key::{RowByKey, UNCHARGED_BYTES};
 use crate::row_id_set::RowIdSet;
-
-/// Rows at hand that take no more than so many bytes count as part of their operator: looking up a row charges nothing.
-const UNCHARGED_BYTES: usize = 64 << 10;
 
 /// Reads a table by index or by row number.
 pub(crate) struct TableScanOperator {
     scan: Arc<TableScan>,
+    /// If it finds one row at most.
+    by_key: Option<RowByKey>,
     state: State,
     rows: RowBatch,
     /// The scan of the only range, at its end: the next opening goes on with it.
     ended: Option<IndexScan>,
     is_one_range: bool,
+    /// Room for values of keys.
+    key: Vec<Value>,
     /// What the rows at hand are charged to, since they were many or long.
     memory: Option<Reservation>,
 }
@@ -45,8 +47,16 @@ enum State {
 impl TableScanOperator {
     pub(crate) fn new(scan: &Arc<TableScan>) -> TableScanOperator {
         let is_one_range = matches!(&scan.access, Access::Index { ranges, .. } if ranges.len() == 1);
-        let (scan, rows) = (scan.clone(), RowBatch::new());
-        TableScanOperator { scan, state: State::Closed, rows, ended: None, is_one_range, memory: None }
+        TableScanOperator {
+            by_key: RowByKey::of(scan),
+            scan: scan.clone(),
+            state: State::Closed,
+            rows: RowBatch::new(),
+            ended: None,
+            is_one_range,
+            key: Vec::new(),
+            memory: None,
+        }
     }
 
     /// Charges what the rows at hand take.
@@ -71,6 +81,15 @@ impl TableScanOperator {
             _ => VecDeque::with_capacity(ranges.len()),
         };
         for range in ranges {
+            if range.bound_type.is_none() && self.ended.is_some() {
+                if equal_values(range, &mut self.key, context)?
+                    && let Some(mut scan) = self.ended.take()
+                {
+                    scan.begin_again_at(&self.key, &context.view)?;
+                    scans.push_back(scan);
+                }
+                continue;
+            }
             let Some(keys) = key_range(range, context)? else { continue };
             if let Some(mut scan) = self.ended.take() {
                 scan.begin_again(&keys, &context.view)?;
@@ -123,6 +142,9 @@ pub(crate) fn row_id(value: &Value) -> Option<RowId> {
 
 impl Operator for TableScanOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        if let Some(by_key) = &mut self.by_key {
+            return by_key.open(context);
+        }
         self.memory = None;
         self.state = match &self.scan.access {
             Access::Natural | Access::Rows(_) => State::Closed,
@@ -149,6 +171,9 @@ impl Operator for TableScanOperator {
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
         context.check_interrupt()?;
         batch.reset(self.scan.width + usize::from(self.scan.row_number));
+        if let Some(by_key) = &mut self.by_key {
+            return batch.push_made(|values| by_key.take(context, values));
+        }
         let store = &context.transaction.store;
         match &mut self.state {
             State::Closed => {}

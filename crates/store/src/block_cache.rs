@@ -11,8 +11,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::block::{Block, UnpackedRoom};
+use crate::identifiers::IdMap;
 use crate::keyspace;
-use crate::substrate::{Entries, KeyBounds, KeySpan, Slice, Space, SubstrateState, WriteBatch};
+use crate::substrate::{
+    Entries, KeyBounds, KeySpan, RowSpaces, Slice, Space, SubstrateState, VisitKey, WriteBatch,
+};
 use crate::{RelationId, Result, RowId, substrate::Direction};
 
 /// What a block takes at most, in bytes.
@@ -116,13 +119,15 @@ fn remove_neighbour(blocks: &mut Blocks, key: (RelationId, u64), of_kind: impl F
 pub(crate) struct CachedState {
     /// Dropped before what keeps their pages from being used again.
     blocks: Arc<BlockCache>,
+    /// What was asked of the spaces of relations' rows.
+    row_spaces: Mutex<IdMap<RelationId, RowSpaces>>,
     base: Arc<dyn SubstrateState>,
 }
 
 impl CachedState {
     /// A state of which nothing was read yet, of a substrate whose cache has so many bytes.
     pub(crate) fn new(base: Arc<dyn SubstrateState>, cache_bytes: usize) -> CachedState {
-        CachedState { blocks: Arc::new(BlockCache::new(Room::beside(cache_bytes))), base }
+        CachedState::over(base, Arc::new(BlockCache::new(Room::beside(cache_bytes))))
     }
 
     /// The state after a write that has touched these blocks.
@@ -131,7 +136,11 @@ impl CachedState {
             true => Arc::clone(&self.blocks),
             false => Arc::new(self.blocks.without(touched)),
         };
-        CachedState { blocks, base }
+        CachedState::over(base, blocks)
+    }
+
+    fn over(base: Arc<dyn SubstrateState>, blocks: Arc<BlockCache>) -> CachedState {
+        CachedState { blocks, row_spaces: Mutex::default(), base }
     }
 }
 
@@ -195,6 +204,25 @@ impl SubstrateState for CachedState {
 
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {
         self.base.scan(space, span, direction)
+    }
+
+    fn visit_keys(
+        &self,
+        space: Space,
+        span: KeySpan<'_>,
+        room: &mut Vec<u8>,
+        visit: VisitKey<'_>,
+    ) -> Result<()> {
+        self.base.visit_keys(space, span, room, visit)
+    }
+
+    fn row_spaces(&self, relation: RelationId) -> Result<RowSpaces> {
+        if let Some(known) = self.row_spaces.lock().get(&relation) {
+            return Ok(known.clone());
+        }
+        let spaces = self.base.row_spaces(relation)?;
+        self.row_spaces.lock().insert(relation, spaces.clone());
+        Ok(spaces)
     }
 
     fn block_cache(&self) -> Option<&BlockCache> {

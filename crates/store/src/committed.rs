@@ -13,7 +13,7 @@ use crate::block_cache::BlockCache;
 use crate::changes::{OWN, find_change};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
-use crate::substrate::{Direction, KeyBounds, Slice, Space, SubstrateState};
+use crate::substrate::{Direction, KeyBounds, RowSpaces, Slice, Space, SubstrateState};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::RelationWrites;
 use crate::{CommitNumber, RelationId, Result, RowId, StoreError, TransactionId, keyspace};
@@ -250,8 +250,7 @@ impl<'a> RowFinder<'a> {
         snapshot: &'a dyn SubstrateState,
         relation: RelationId,
     ) -> Result<RowFinder<'a>> {
-        let versions = snapshot.bounds(Space::Versions(relation))?;
-        let has_changes = snapshot.bounds(Space::Changes(relation))?.is_some();
+        let RowSpaces { versions, has_changes } = snapshot.row_spaces(relation)?;
         Ok(RowFinder { inner, snapshot, relation, versions, has_changes, block: None })
     }
 

@@ -5,14 +5,14 @@ use std::iter::Peekable;
 use std::ops::{Bound, Deref};
 use std::sync::Arc;
 
-use farbird_record::RecordFormat;
 use farbird_types::{Text, Value};
 
 use crate::committed::RowFinder;
 use crate::decoder::RowDecoder;
+use crate::keyed_projection::KeyedProjection;
 use crate::keys::EntrySpan;
 use crate::keyspace;
-use crate::layout::{IndexDefinition, column_slots, slot_of};
+use crate::layout::IndexDefinition;
 use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState, is_empty_span};
 use crate::transaction::{Core, read_visible};
 use crate::{
@@ -93,89 +93,9 @@ pub struct IndexScan {
     /// The entry after which to go on.
     last: Option<Vec<u8>>,
     finished: bool,
-    /// Room for a row's key.
+    /// Room for an entry, and for a row's key.
+    entry: Vec<u8>,
     own_key: Vec<u8>,
-}
-
-/// The columns asked for together with those of the key.
-#[derive(Debug, Clone)]
-struct KeyedProjection {
-    asked: Projection,
-    /// What is decoded: the columns asked for, then those of the key that are not among them; all if the key needs the
-    /// whole row.
-    decoded: Projection,
-}
-
-impl KeyedProjection {
-    fn new(index: &IndexDefinition, asked: Projection) -> KeyedProjection {
-        let decoded = match (asked.slots(), column_slots(index)) {
-            (Some(slots), Some(key)) => {
-                let missing: Vec<u16> = key.filter(|slot| !slots.contains(slot)).collect();
-                match missing.is_empty() {
-                    true => asked.clone(),
-                    false => Projection::of([slots, &missing].concat()),
-                }
-            }
-            _ => Projection::all(),
-        };
-        KeyedProjection { asked, decoded }
-    }
-
-    /// Values per row handed out.
-    fn width(&self, layout: &RelationLayout) -> usize {
-        match self.asked.slots() {
-            None => layout.current_format().map_or(0, RecordFormat::len),
-            Some(slots) => slots.len(),
-        }
-    }
-
-    /// Replaces the values of a decoded row, which start at `start`, by those asked for. Whether the row's key is `key`;
-    /// `own` is room for it.
-    fn take_keyed(
-        &self,
-        index: &IndexDefinition,
-        key: &[u8],
-        values: &mut Vec<Value>,
-        start: usize,
-        own: &mut Vec<u8>,
-    ) -> Result<bool> {
-        own.clear();
-        let decoded = values.get(start..).unwrap_or_default();
-        match (self.decoded.slots(), self.asked.slots(), column_slots(index)) {
-            (Some(slots), Some(asked), Some(key)) => {
-                let place = |slot: u16| slots.iter().position(|other| *other == slot);
-                let key_values: Option<Vec<&Value>> = key.map(|slot| decoded.get(place(slot)?)).collect();
-                index.encode_into(key_values.ok_or_else(|| narrow_row(index))?.into_iter(), own)?;
-                values.truncate(start + asked.len());
-            }
-            (_, asked, _) => {
-                let has = |slot: u16| usize::from(slot) < decoded.len();
-                if !index
-                    .parts
-                    .iter()
-                    .filter_map(slot_of)
-                    .chain(asked.into_iter().flatten().copied())
-                    .all(has)
-                {
-                    return Err(narrow_row(index));
-                }
-                let Some(key_values) = index.key_values(decoded)? else { return Ok(false) };
-                index.encode_into(key_values.iter(), own)?;
-                if let Some(asked) = asked {
-                    let column = |slot: &u16| decoded.get(usize::from(*slot)).cloned();
-                    let picked: Vec<Value> = asked.iter().filter_map(column).collect();
-                    values.truncate(start);
-                    values.extend(picked);
-                }
-            }
-        }
-        Ok(own == key)
-    }
-}
-
-/// A decoded row without a column that the index, or the reader, asks for: a column is never taken for NULL.
-fn narrow_row(index: &IndexDefinition) -> StoreError {
-    StoreError::corrupt(format!("a row without a column of index {}", index.id.0))
 }
 
 impl IndexScan {
@@ -210,6 +130,7 @@ impl IndexScan {
             is_single,
             last: None,
             finished: false,
+            entry: Vec::new(),
             own_key: Vec::new(),
         })
     }
@@ -224,6 +145,25 @@ impl IndexScan {
         let Some(definition) = self.layout.indexes.get(self.position) else { return Ok(()) };
         self.span = definition.span(range)?;
         self.is_single = is_whole_unique_key(definition, range);
+        self.view.clone_from(view);
+        self.finished = false;
+        Ok(())
+    }
+
+    /// As [`IndexScan::begin_again`], with the keys that begin with these values.
+    ///
+    /// # Errors
+    /// If they cannot be a key.
+    pub fn begin_again_at(&mut self, values: &[Value], view: &ReadView) -> Result<()> {
+        self.rewind();
+        self.finished = true;
+        let Some(definition) = self.layout.indexes.get(self.position) else { return Ok(()) };
+        let start = self.span.start.get_or_insert_default();
+        start.clear();
+        definition.encode_into(values.iter(), start)?;
+        let mut end = self.span.end.take().unwrap_or_default();
+        self.span.end = keyspace::after_prefix_into(start, &mut end).then_some(end);
+        self.is_single = is_whole_key(definition, values);
         self.view.clone_from(view);
         self.finished = false;
         Ok(())
@@ -244,43 +184,65 @@ impl IndexScan {
         if self.finished {
             return Ok(false);
         }
-        let decoder = RowDecoder::new(&transaction.store().inner, layout, &self.columns.decoded);
+        let inner = &transaction.store().inner;
+        let decoder = RowDecoder::new(inner, layout, &self.columns.decoded);
         transaction.lock_to_read(layout.id)?;
         let core = transaction.core()?;
-        let snapshot = transaction.store().inner.snapshot();
-        let mut entries = self.entries(&*snapshot, &core, index)?;
-        let mut finder = RowFinder::new(&transaction.store().inner, &*snapshot, layout.id)?;
-        while batch.len() < rows_max.max(1) {
+        let snapshot = inner.snapshot();
+        // Where a range begins its keys are shown one by one, which takes less than a scan if they are few.
+        let is_beginning = self.last.is_none()
+            && self.span.start.is_some()
+            && self.direction == Direction::Forward
+            && !core.writes.entries.contains_key(&index.id);
+        let entries = match is_beginning {
+            true => None,
+            false => Some(self.entries(&*snapshot, &core, index)?),
+        };
+        let mut finder = RowFinder::new(inner, &*snapshot, layout.id)?;
+        let (view, columns, is_single) = (&self.view, &self.columns, self.is_single);
+        let (last, own_key) = (&mut self.last, &mut self.own_key);
+        let (mut is_at_end, mut has_single) = (true, false);
+        let mut take = |entry: &[u8]| -> Result<bool> {
             // A range may hold any number of entries of rows that nobody sees any more.
             transaction.cancel_flag().check()?;
-            let Some(entry) = entries.next()? else {
-                self.finished = true;
-                break;
-            };
             let (key, row) =
-                keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
-            let start = batch.values.len();
-            let (view, values) = (&self.view, &mut batch.values);
+                keyspace::parse_entry(entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
+            let values = &mut batch.values;
+            let start = values.len();
             let found = read_visible(&core, &mut finder, &decoder, layout.id, view, row, values)
                 // The entry may be of another version of the row than the one seen.
-                .and_then(|seen| match seen {
-                    true => self.columns.take_keyed(index, key, values, start, &mut self.own_key),
-                    false => Ok(false),
-                });
+                .and_then(|seen| Ok(seen && columns.take_keyed(index, key, values, start, own_key)?));
             if !matches!(found, Ok(true)) {
                 values.truncate(start);
             }
             if found? {
                 batch.rows.push(row);
-                if self.is_single {
-                    self.finished = true;
-                    break;
+                has_single = is_single;
+            }
+            is_at_end = !has_single && batch.rows.len() < rows_max.max(1);
+            if !is_at_end {
+                let last = last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(entry);
+            }
+            Ok(is_at_end)
+        };
+        match entries {
+            Some(mut entries) => {
+                while let Some(entry) = entries.next()? {
+                    if !take(&entry)? {
+                        break;
+                    }
                 }
             }
-            let last = self.last.get_or_insert_default();
-            last.clear();
-            last.extend_from_slice(&entry);
+            None => {
+                let start = self.span.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
+                let end = self.span.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                let space = Space::Index(index.id);
+                snapshot.visit_keys(space, (start, end), &mut self.entry, &mut take)?;
+            }
         }
+        self.finished = is_at_end || has_single;
         Ok(!batch.is_empty())
     }
 
@@ -365,14 +327,15 @@ impl IndexScan {
     }
 }
 
-/// Whether a range is one key, of which a unique index has one row at most: a whole one, not of NULLs alone.
+/// Whether a range is one key, of which a unique index has one row at most.
 fn is_whole_unique_key(index: &IndexDefinition, range: &KeyRange) -> bool {
     let KeyBound::Included(values) = &range.lower else { return false };
-    index.unique
-        && range.lower == range.upper
-        && range.starting_with.is_none()
-        && values.len() == index.parts.len()
-        && !values.iter().all(Value::is_null)
+    range.lower == range.upper && range.starting_with.is_none() && is_whole_key(index, values)
+}
+
+/// Whether values are a whole key of a unique index, not of NULLs alone.
+fn is_whole_key(index: &IndexDefinition, values: &[Value]) -> bool {
+    index.unique && values.len() == index.parts.len() && !values.iter().all(Value::is_null)
 }
 
 /// Entries in the file and the transaction's own, in order, each once.

@@ -205,8 +205,15 @@ pub(crate) fn blob_reference(owner: u64, referrer: u64) -> [u8; 16] {
 
 /// The least key greater than all that begin with `prefix`; `None` if there is none.
 pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != 0xFF)?;
-    let mut after = prefix[..=last].to_vec();
+    let mut after = Vec::new();
+    after_prefix_into(prefix, &mut after).then_some(after)
+}
+
+/// As [`after_prefix`], in the place of what `after` has; false if there is none.
+pub(crate) fn after_prefix_into(prefix: &[u8], after: &mut Vec<u8>) -> bool {
+    after.clear();
+    let Some(last) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return false };
+    after.extend_from_slice(&prefix[..=last]);
     after[last] += 1;
-    Some(after)
+    true
 }

@@ -32,6 +32,8 @@ mod file_kind;
 mod identifiers;
 mod index;
 mod journal;
+mod key_lookup;
+mod keyed_projection;
 mod keys;
 mod keyspace;
 mod layout;
@@ -74,6 +76,7 @@ pub use error::{Result, StoreError};
 pub use file_kind::{FileKind, identify};
 pub use identifiers::{CommitNumber, IndexId, RelationId, RowId, SequenceId, TransactionId};
 pub use index::{IndexScan, KeyBound, KeyRange, ScanDirection};
+pub use key_lookup::KeyLookup;
 pub use layout::{
     IndexDefinition, KeyExpression, KeyPart, KeySource, RelationLayout, RowPredicate, TemporaryRows,
 };

@@ -16,8 +16,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::Result;
 use crate::substrate::{
-    Direction, Entries, KeyBounds, KeyChange, KeySpan, Slice, Space, SubstrateState, WriteBatch,
-    is_empty_span,
+    Direction, Entries, KeyBounds, KeyChange, KeySpan, Slice, Space, SubstrateState, VisitKey, WriteBatch,
+    is_empty_span, visit_entries,
 };
 
 /// With so many changes they are merged: half a millisecond's work.
@@ -247,6 +247,20 @@ impl SubstrateState for RecentState {
         Ok(bounds)
     }
 
+    fn visit_keys(
+        &self,
+        space: Space,
+        span: KeySpan<'_>,
+        room: &mut Vec<u8>,
+        visit: VisitKey<'_>,
+    ) -> Result<()> {
+        let touched = self.changes(space).and_then(|all| all.end_of(span, Direction::Forward, self.until));
+        match touched {
+            None => self.base.visit_keys(space, span, room, visit),
+            Some(_) => visit_entries(self.scan(space, span, Direction::Forward)?, visit),
+        }
+    }
+
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {
         let base = self.base.scan(space, span, direction)?;
         let Some(changes) = self.changes(space) else { return Ok(base) };
@@ -364,6 +378,16 @@ mod tests {
             .collect()
     }
 
+    fn visited(snapshot: &dyn SubstrateState, span: KeySpan<'_>) -> Vec<Vec<u8>> {
+        let (mut keys, mut room) = (Vec::new(), Vec::new());
+        let mut visit = |key: &[u8]| {
+            keys.push(key.to_vec());
+            Ok(keys.len() < 3)
+        };
+        snapshot.visit_keys(Space::Catalog, span, &mut room, &mut visit).expect("visit");
+        keys
+    }
+
     fn is_same(a: &dyn SubstrateState, b: &dyn SubstrateState, from: u8, until: u8) {
         let (from, until) = ([from], [until]);
         let spans = [
@@ -375,6 +399,7 @@ mod tests {
             for direction in [Direction::Forward, Direction::Backward] {
                 assert_eq!(entries(a, span, direction), entries(b, span, direction));
             }
+            assert_eq!(visited(a, span), visited(b, span));
         }
         for key in 0..24 {
             let value = |snapshot: &dyn SubstrateState| {

@@ -31,7 +31,7 @@ use super::overlay::Overlay;
 use super::pages::{Candidates, CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
     Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, SortedBatch, Space,
-    Substrate, SubstrateState, WriteBatch, is_empty_span,
+    Substrate, SubstrateState, VisitKey, WriteBatch, is_empty_span, visit_entries,
 };
 use crate::identifiers::IdMap;
 use crate::{Result, StoreError};
@@ -495,6 +495,22 @@ impl SubstrateState for RedbState {
         };
         self.bounds.lock().insert(space, bounds.clone());
         Ok(bounds)
+    }
+
+    fn visit_keys(
+        &self,
+        space: Space,
+        span: KeySpan<'_>,
+        room: &mut Vec<u8>,
+        visit: VisitKey<'_>,
+    ) -> Result<()> {
+        match (span, is_packed(space)) {
+            ((Bound::Included(first), end), true) if !is_empty_span(span) => match self.table(space)? {
+                Some(table) => leaves::visit(RedbLeaves(table), first, end, room, visit),
+                None => Ok(()),
+            },
+            _ => visit_entries(self.scan(space, span, Direction::Forward)?, visit),
+        }
     }
 
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {

@@ -156,12 +156,61 @@ pub trait SubstrateState: Send + Sync {
     /// The entries of a range of keys in order.
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries>;
 
+    /// Shows the keys of a range to `visit`, in ascending order, until it says that it has enough (false). For ranges of few keys:
+    /// less is made for it than for a scan. `room` is room for a key.
+    ///
+    /// # Errors
+    /// Those of reading, and of `visit`.
+    fn visit_keys(
+        &self,
+        space: Space,
+        span: KeySpan<'_>,
+        room: &mut Vec<u8>,
+        visit: VisitKey<'_>,
+    ) -> Result<()> {
+        let _ = room;
+        visit_entries(self.scan(space, span, Direction::Forward)?, visit)
+    }
+
+    /// What single rows of a relation are looked for by, beside its blocks. Cheap when asked again.
+    fn row_spaces(&self, relation: RelationId) -> Result<RowSpaces> {
+        Ok(RowSpaces {
+            versions: self.bounds(Space::Versions(relation))?,
+            has_changes: self.bounds(Space::Changes(relation))?.is_some(),
+        })
+    }
+
     /// Blocks that were read from it, if it keeps them: the store's own snapshots do.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "nobody else gives or takes it")]
     fn block_cache(&self) -> Option<&BlockCache> {
         None
     }
+}
+
+/// Is shown a key; says whether it wants to see another one.
+pub type VisitKey<'a> = &'a mut dyn FnMut(&[u8]) -> Result<bool>;
+
+/// Shows the keys of a scan to `visit` until it has enough.
+pub(crate) fn visit_entries(
+    entries: impl Iterator<Item = Result<(Slice, Slice)>>,
+    visit: VisitKey<'_>,
+) -> Result<()> {
+    for entry in entries {
+        if !visit(&entry?.0)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What is known of the spaces of a relation's rows.
+#[derive(Debug, Clone)]
+pub struct RowSpaces {
+    /// The first and the last version, if there are any.
+    pub versions: Option<Arc<KeyBounds>>,
+    /// Whether there may be spilled changes.
+    pub has_changes: bool,
 }
 
 /// The state of a substrate that must be opened again before it can be read.

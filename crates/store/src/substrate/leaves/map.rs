@@ -52,6 +52,23 @@ impl LeafSource for &LeafMap {
     }
 }
 
+/// The first entries of a range, at most so many, as they are shown one by one.
+#[cfg(test)]
+pub(super) fn visited(
+    leaves: &LeafMap,
+    first: &[u8],
+    end: Bound<&[u8]>,
+    most: usize,
+) -> Result<Vec<Vec<u8>>> {
+    let (mut entries, mut room) = (Vec::new(), Vec::new());
+    let mut take = |entry: &[u8]| {
+        entries.push(entry.to_vec());
+        Ok(entries.len() < most)
+    };
+    super::visit(leaves, first, end, &mut room, &mut take)?;
+    Ok(entries)
+}
+
 /// The entries of a range.
 pub(super) fn scan(leaves: &LeafMap, span: KeySpan<'_>, direction: Direction) -> Result<Vec<Vec<u8>>> {
     if is_empty_span(span) {

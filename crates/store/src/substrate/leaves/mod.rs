@@ -55,7 +55,7 @@ use coding::{take_bytes, take_length};
 pub(super) use change::NewLeaf;
 pub use map::try_leaf;
 pub(super) use pack::append;
-pub(super) use read::{LeafScan, LeafSource, SharedLeaf, bounds, contains};
+pub(super) use read::{LeafScan, LeafSource, SharedLeaf, bounds, contains, visit};
 pub(super) use recent::RecentLeaf;
 pub(super) use table::{LeafTable, apply};
 

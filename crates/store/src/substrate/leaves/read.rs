@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::coding::take_entry;
 use super::{Leaf, damaged};
 use crate::Result;
-use crate::substrate::{Direction, Entries, KeyBounds, KeySpan, Slice, is_empty_span};
+use crate::substrate::{
+    Direction, Entries, KeyBounds, KeySpan, Slice, VisitKey, is_empty_span, visit_entries,
+};
 
 /// A leaf as it stands in the file: key and value.
 pub(in crate::substrate) type SharedLeaf = Arc<(Slice, Slice)>;
@@ -31,6 +33,43 @@ pub(in crate::substrate) fn contains(source: &impl LeafSource, entry: &[u8]) -> 
     let leaf = Leaf::open(key, value)?;
     let mut place = Place::in_group(&leaf, leaf.group_of(entry)?)?;
     Ok(place.seek(value, entry)? == Ordering::Equal)
+}
+
+/// Shows the entries from `first` on to `visit`, in ascending order, until it has enough. `room` is room for an entry.
+pub(in crate::substrate) fn visit(
+    source: impl LeafSource,
+    first: &[u8],
+    end: Bound<&[u8]>,
+    room: &mut Vec<u8>,
+    visit: VisitKey<'_>,
+) -> Result<()> {
+    let Some(found) = source.leaf_of(first)? else {
+        let scan = LeafScan::new(source, (Bound::Included(first), end), Direction::Forward)?;
+        return visit_entries(scan, visit);
+    };
+    let (key, value) = &*found;
+    let leaf = Leaf::open(key, value)?;
+    let mut place = Place { entry: std::mem::take(room), ..Place::default() };
+    place.enter(&leaf, leaf.group_of(first)?)?;
+    // Where all entries of the group are less the next step goes on.
+    let mut is_pending = place.seek(value, first)? != Ordering::Less;
+    loop {
+        if !std::mem::take(&mut is_pending) && !place.step(value)? {
+            if place.group + 1 == leaf.groups {
+                break;
+            }
+            place.go_on(&leaf, place.group + 1)?;
+        }
+        if !is_before(&place.entry, end) || !visit(&place.entry)? {
+            *room = place.entry;
+            return Ok(());
+        }
+    }
+    let span = (Bound::Excluded(place.entry.as_slice()), end);
+    if is_empty_span(span) {
+        return Ok(());
+    }
+    visit_entries(LeafScan::new(source, span, Direction::Forward)?, visit)
 }
 
 /// The first and the last entry.
@@ -224,7 +263,7 @@ impl<S: LeafSource> LeafScan<S> {
             }
         }
         let entry = self.place.entry.as_slice();
-        Ok(is_before(entry, &self.upper).then(|| Slice::copy(entry)))
+        Ok(is_before(entry, self.upper.as_ref().map(Vec::as_slice)).then(|| Slice::copy(entry)))
     }
 
     /// Goes to the first entry within the lower bound, or one before it.
@@ -275,7 +314,7 @@ impl<S: LeafSource> LeafScan<S> {
                 if !is_behind(entry, &self.lower) {
                     return Ok(None);
                 }
-                if is_before(entry, &self.upper) {
+                if is_before(entry, self.upper.as_ref().map(Vec::as_slice)) {
                     return Ok(Some(Slice::copy(entry)));
                 }
             }
@@ -328,11 +367,11 @@ impl<S: LeafSource> LeafScan<S> {
     }
 }
 
-fn is_before(entry: &[u8], upper: &Bound<Vec<u8>>) -> bool {
+fn is_before(entry: &[u8], upper: Bound<&[u8]>) -> bool {
     match upper {
         Bound::Unbounded => true,
-        Bound::Included(upper) => entry <= upper.as_slice(),
-        Bound::Excluded(upper) => entry < upper.as_slice(),
+        Bound::Included(upper) => entry <= upper,
+        Bound::Excluded(upper) => entry < upper,
     }
 }
 

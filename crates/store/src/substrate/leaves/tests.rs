@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::coding::{append_entry, take_entry};
-use super::map::{LeafMap, scan};
+use super::map::{LeafMap, scan, visited};
 use super::*;
 use crate::substrate::{Direction, KeyChange, KeySpan, SortedEntries, is_empty_span};
 
@@ -74,6 +74,7 @@ proptest! {
         let mut spans: Vec<KeySpan<'_>> = vec![all];
         for (from, until) in probes.iter().zip(probes.iter().rev()) {
             spans.push((Bound::Included(from), Bound::Excluded(until)));
+            spans.push((Bound::Included(from), Bound::Unbounded));
             spans.push((Bound::Excluded(from), Bound::Included(until)));
             spans.push((Bound::Excluded(from), Bound::Unbounded));
             spans.push((Bound::Unbounded, Bound::Included(until)));
@@ -84,6 +85,12 @@ proptest! {
                 false => model.range::<[u8], _>(span).cloned().collect(),
             };
             prop_assert_eq!(&scan(&leaves, span, Direction::Forward).expect("scan"), &expected);
+            if let (Bound::Included(first), false) = (span.0, is_empty_span(span)) {
+                for most in [1, 2, 7, usize::MAX] {
+                    let first_ones = expected.get(..most).unwrap_or(&expected);
+                    prop_assert_eq!(visited(&leaves, first, span.1, most).expect("visit"), first_ones);
+                }
+            }
             expected.reverse();
             prop_assert_eq!(&scan(&leaves, span, Direction::Backward).expect("scan"), &expected);
         }
