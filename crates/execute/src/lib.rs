@@ -79,6 +79,7 @@ mod number_groups;
 mod operator;
 mod ordering;
 mod range_join;
+mod recursion;
 mod reference;
 mod repeated;
 mod row_buffer;

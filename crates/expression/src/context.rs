@@ -243,6 +243,13 @@ impl Frame {
         frame.working_rows.clone_from(&self.working_rows);
         frame
     }
+
+    /// Makes a frame that [`Frame::descend`] has given what it would give now. Compiled patterns stay.
+    pub fn descend_again(&mut self, from: &Frame) {
+        self.registers.clone_from(&from.registers);
+        self.subqueries.iter_mut().for_each(|running| *running = None);
+        self.working_rows.clone_from(&from.working_rows);
+    }
 }
 
 /// What a running statement asks of the floors above. Made once, by the one on top.

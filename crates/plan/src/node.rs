@@ -678,6 +678,8 @@ pub struct Recursive {
     pub step: Node,
     /// Place of the working row in the frame.
     pub place: usize,
+    /// Whether nobody can tell that the members are asked for some rows before the first of those is followed.
+    pub reads_ahead: bool,
 }
 
 /// The row that the recursive member of a common table looks at.

@@ -134,10 +134,23 @@ fn makes_all_rows_first(plan: &Node) -> bool {
 
 /// Whether a plan reads stored tables and does nothing else.
 fn only_reads_tables(plan: &Node) -> bool {
-    let mut is_plain = match plan {
-        Node::Procedure(_) | Node::System(_) | Node::Lock(_) | Node::WorkingRow(_) | Node::Recursive(_) => {
-            false
-        }
+    is_plain(plan, &|node| {
+        !matches!(
+            node,
+            Node::Procedure(_) | Node::System(_) | Node::Lock(_) | Node::WorkingRow(_) | Node::Recursive(_)
+        )
+    })
+}
+
+/// Whether a plan does nothing but read: whoever asks it for more rows than he needs yet changes nothing by that.
+pub(super) fn only_reads(plan: &Node) -> bool {
+    is_plain(plan, &|node| !matches!(node, Node::Procedure(_) | Node::Lock(_)))
+}
+
+/// Whether a plan consists of nodes of some kinds, whose values run no code and are the same whenever they are computed.
+fn is_plain(plan: &Node, allows: &dyn Fn(&Node) -> bool) -> bool {
+    let mut all_plain = match plan {
+        node if !allows(node) => false,
         Node::Aggregate(aggregate) => aggregate.calls.iter().flat_map(|call| &call.filter).all(is_fixed),
         Node::Window(window) => window.calls.iter().all(|call| match &call.function {
             WindowFunction::Aggregate(call) => call.filter.iter().all(is_fixed),
@@ -152,9 +165,9 @@ fn only_reads_tables(plan: &Node) -> bool {
         }),
         _ => true,
     };
-    for_each_expression(plan, &mut |value| is_plain &= is_fixed(value));
-    for_each_input(plan, &mut |input| is_plain &= only_reads_tables(input));
-    is_plain
+    for_each_expression(plan, &mut |value| all_plain &= is_fixed(value));
+    for_each_input(plan, &mut |input| all_plain &= is_plain(input, allows));
+    all_plain
 }
 
 /// Whether a value runs no stored code, and is the same whenever it is computed of the same row.

@@ -11,6 +11,7 @@ use crate::bind::data_type::collation_of;
 use crate::bind::derived::{references_to, refers_to};
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::namespace::{CommonTable, CommonTableScope, WorkingTable};
+use crate::bind::shared::only_reads;
 use crate::bound::query::{AggregatesAllowed, BoundSelect, OutputColumn};
 use crate::bound::source::{FromTree, SourceColumn, SourceKind};
 use crate::node::Node;
@@ -154,7 +155,8 @@ impl Binder<'_> {
         self.common_tables.pop();
         let (step, more) = step?;
         captures.extend(more);
-        let plan = Node::Recursive(Arc::new(crate::node::Recursive { anchor, step, place }));
+        let reads_ahead = only_reads(&anchor) && only_reads(&step);
+        let plan = Node::Recursive(Arc::new(crate::node::Recursive { anchor, step, place, reads_ahead }));
         self.select_from_plan(
             plan,
             captures,
