@@ -92,8 +92,8 @@ impl Edge {
             let listen = |source| GatewayError::Listen { address, source };
             let listener = TcpListener::bind(address).await.map_err(listen)?;
             status_address = Some(listener.local_addr().map_err(listen)?);
-            let names = status::Names(shared.options.status_names.clone());
-            others.spawn(status::serve(listener, names, Arc::new(EdgeShown(shared.clone()))));
+            let names = shared.options.status_names.clone();
+            others.spawn(status::serve(listener, names, EdgeShown(shared.clone())));
         }
         let accepting = tokio::spawn(accept(shared.clone(), listener, stop.subscribe()));
         Ok(Edge { shared, address, stop, status_address, accepting, others })

@@ -98,8 +98,8 @@ impl Origin {
             let listen = |source| GatewayError::Listen { address, source };
             let listener = TcpListener::bind(address).await.map_err(listen)?;
             status_address = Some(listener.local_addr().map_err(listen)?);
-            let names = status::Names(shared.options.status_names.clone());
-            others.spawn(status::serve(listener, names, Arc::new(OriginShown(shared.clone()))));
+            let names = shared.options.status_names.clone();
+            others.spawn(status::serve(listener, names, OriginShown(shared.clone())));
         }
         Ok(Origin { shared, address, stop, accepting, status_address, others })
     }

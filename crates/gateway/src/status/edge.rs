@@ -6,10 +6,11 @@ use std::time::Duration;
 use farbird_farlink::edge::{Counters, Entry, Limits, Memory, Saved, Standing, Sums};
 use farbird_farlink::link::Health;
 use farbird_farlink::speculation::{Loop, Tally};
+use farbird_status::metrics::Metrics;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::metrics::Metrics;
+use super::link_metrics;
 use crate::link_state::LinkState;
 
 /// Statements and loops shown: those that matter most.
@@ -261,7 +262,7 @@ impl EdgeFacts {
         metrics.counter("ahead_missed_total", help, ahead.missed);
         metrics.gauge("rules", "Rules that were learned.", self.rules.0 as f64);
         metrics.gauge("rules_active", "Rules by which statements are run ahead.", self.rules.1 as f64);
-        metrics.link(health);
+        link_metrics::link(&mut metrics, health);
         metrics.counter("link_connections_total", "Connections with the origin.", self.link.connections);
         let help = "Attempts to reach the origin that failed.";
         metrics.counter("link_failures_total", help, self.link.failures);
@@ -298,7 +299,7 @@ pub(crate) fn micros(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::metrics::{checked, documented};
+    use farbird_status::testing::{checked, documented};
 
     fn facts() -> EdgeFacts {
         let program = ProgramFacts {
@@ -348,7 +349,8 @@ mod tests {
     fn metrics_are_valid_and_documented() {
         let metrics = facts().metrics();
         let families = checked(&metrics);
-        assert_eq!(families, documented("farbird_edge"), "left: /metrics, right: docs/farlink.md");
+        let page = include_str!("../../../../docs/farlink.md");
+        assert_eq!(families, documented(page, "farbird_edge"), "left: /metrics, right: docs/farlink.md");
         assert!(metrics.contains("farbird_edge_link_round_trip_seconds 0.2\n"), "{metrics}");
         assert!(metrics.contains("farbird_edge_transactions 2\n"), "{metrics}");
     }

@@ -6,26 +6,24 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `http` | requests and responses, and who is refused |
 //! | `edge`, `origin` | what either end says |
-//! | `metrics` | the text that Prometheus reads |
+//! | `link_metrics` | what both say of a link to Prometheus |
 //! | `page.html` | the page |
 
 mod edge;
-mod http;
-pub(crate) mod metrics;
+mod link_metrics;
 mod origin;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use ring::digest::{SHA256, digest};
+use farbird_status::{Names, Page, Request, Response, Site};
+use tokio::net::TcpListener;
 
 pub(crate) use edge::{EdgeFacts, GoneFacts, LoopFacts, ProgramFacts, micros};
-pub(crate) use http::{Names, serve};
 pub(crate) use origin::{OriginFacts, SessionFacts};
 
 /// An end, as the page asks it.
-pub(crate) trait Shown: Send + Sync {
+pub(crate) trait Shown: Send + Sync + 'static {
     /// What the page shows, as JSON.
     fn state(&self) -> String;
     /// The waterfall of one program, as JSON, if there is such a program.
@@ -34,39 +32,37 @@ pub(crate) trait Shown: Send + Sync {
     fn metrics(&self) -> String;
 }
 
-/// The page.
-const PAGE: &str = include_str!("page.html");
+static PAGE: LazyLock<Page> = LazyLock::new(|| Page::new(include_str!("page.html")));
 
-/// What the page may do: run its own script, look as it says, ask its own server; nothing else, whatever is written into it.
-static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let (script, style) = (source_of("script"), source_of("style"));
-    format!(
-        "default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-         frame-ancestors 'none'"
-    )
-});
-
-/// The source of the only element of this kind in the page, as a policy names it: by its hash.
-fn source_of(element: &str) -> String {
-    let (open, close) = (format!("<{element}>"), format!("</{element}>"));
-    let inside = PAGE.split_once(&open).and_then(|(_, rest)| rest.split_once(&close));
-    let contents = inside.map(|(contents, _)| contents).unwrap_or_default();
-    format!("'sha256-{}'", base64(digest(&SHA256, contents.as_bytes()).as_ref()))
+/// Serves the page of an end; `names` are those by which it may be asked for, beside addresses and `localhost`.
+pub(crate) async fn serve(listener: TcpListener, names: Vec<String>, shown: impl Shown) {
+    farbird_status::serve(listener, Names(names), Arc::new(End(shown))).await;
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for three in bytes.chunks(3) {
-        let number = (0..3).fold(0_u32, |number, place| {
-            number << 8 | u32::from(three.get(place).copied().unwrap_or_default())
-        });
-        for place in 0..4 {
-            let digit = (number >> (18 - 6 * place) & 63) as usize;
-            out.push(if place <= three.len() { char::from(DIGITS[digit]) } else { '=' });
-        }
+/// The pages of an end.
+struct End<S>(S);
+
+impl<S: Shown> Site for End<S> {
+    fn policy(&self) -> &str {
+        PAGE.policy()
     }
-    out
+
+    fn answer(&self, request: &Request) -> Response {
+        let answer = match request.path.as_str() {
+            "/" => Some(Response::page(&PAGE)),
+            "/state.json" => Some(Response::json(self.0.state())),
+            "/trips.json" => {
+                let program = request.query.strip_prefix("program=").and_then(|number| number.parse().ok());
+                program.and_then(|program| self.0.trips(program)).map(Response::json)
+            }
+            "/metrics" => Some(Response::metrics(self.0.metrics())),
+            _ => None,
+        };
+        answer.unwrap_or_else(|| {
+            let words = "There are /, /state.json, /trips.json?program=N and /metrics.\n";
+            Response::words("404 Not Found", words)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -74,16 +70,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_written_as_policies_have_them() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-    }
-
-    #[test]
     fn the_page_has_words_for_all_that_saves_trips() {
-        let kinds = PAGE.split("const KINDS = {").nth(1).and_then(|behind| behind.split('}').next()).unwrap();
+        let page = include_str!("page.html");
+        let kinds = page.split("const KINDS = {").nth(1).and_then(|behind| behind.split('}').next()).unwrap();
         for kind in farbird_farlink::edge::Saved::ALL {
             assert!(kinds.contains(&format!(" {}: \"", kind.name())), "{}", kind.name());
         }
@@ -91,25 +80,44 @@ mod tests {
 
     #[test]
     fn the_page_needs_nothing_from_elsewhere_and_has_one_script_and_one_style() {
-        for element in ["script", "style"] {
-            assert_eq!(PAGE.matches(&format!("<{element}")).count(), 1, "{element}");
-            assert_eq!(PAGE.matches(&format!("<{element}>")).count(), 1, "{element}");
+        assert!(PAGE.faults().is_empty(), "{:?}", PAGE.faults());
+    }
+
+    struct Nothing;
+
+    impl Shown for Nothing {
+        fn state(&self) -> String {
+            "{}".to_owned()
         }
-        // The name of SVG's elements is the only address, and nobody goes there.
-        let elsewhere = PAGE.replace("http://www.w3.org/2000/svg", "");
-        for word in [
-            "http:",
-            "https:",
-            "src=",
-            "@import",
-            "url(",
-            "innerHTML",
-            "outerHTML",
-            "insertAdjacentHTML",
-            "document.write",
-        ] {
-            assert!(!elsewhere.contains(word), "{word}");
+
+        fn trips(&self, program: u32) -> Option<String> {
+            (program == 1).then(|| "[]".to_owned())
         }
-        assert!(POLICY.contains("script-src 'sha256-") && !POLICY.contains("unsafe"));
+
+        fn metrics(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_served_and_nothing_else() {
+        let ask = |path: &str, query: &str| {
+            let request = Request {
+                method: farbird_status::Method::Get,
+                path: path.to_owned(),
+                query: query.to_owned(),
+                token: None,
+                body: Vec::new(),
+                peer: std::net::SocketAddr::from(([127, 0, 0, 1], 1)),
+            };
+            format!("{:?}", End(Nothing).answer(&request))
+        };
+        for (path, query) in [("/", ""), ("/state.json", ""), ("/metrics", ""), ("/trips.json", "program=1")]
+        {
+            assert!(ask(path, query).contains("200 OK"), "{path}");
+        }
+        for (path, query) in [("/trips.json", ""), ("/trips.json", "program=2"), ("/etc/passwd", "")] {
+            assert!(ask(path, query).contains("404 Not Found"), "{path}");
+        }
     }
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use farbird_farlink::link::Health;
+use farbird_status::metrics::Metrics;
 use serde_json::{Value, json};
 
 use super::edge::{link, micros};
-use super::metrics::Metrics;
 use crate::link_state::LinkState;
 
 /// How an origin is.
@@ -92,7 +92,7 @@ impl OriginFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::metrics::{checked, documented};
+    use farbird_status::testing::{checked, documented};
 
     #[test]
     fn metrics_are_valid_and_documented() {
@@ -117,7 +117,8 @@ mod tests {
             channel_window: 1,
         };
         let metrics = facts.metrics();
-        assert_eq!(checked(&metrics), documented("farbird_origin"), "left: /metrics, right: docs/farlink.md");
+        let written = documented(include_str!("../../../../docs/farlink.md"), "farbird_origin");
+        assert_eq!(checked(&metrics), written, "left: /metrics, right: docs/farlink.md");
         assert!(metrics.contains("farbird_origin_links_up 1\n"), "{metrics}");
         assert!(metrics.contains("farbird_origin_session_bytes{direction=\"sent\"} 12\n"), "{metrics}");
     }
