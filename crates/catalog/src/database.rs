@@ -15,6 +15,7 @@ use crate::shutdown_gate::ShutdownGate;
 use crate::statistics::Statistics;
 use farbird_budget::Account;
 use farbird_session::Session;
+use farbird_session::backups::BackupBook;
 use farbird_session::events::Events;
 use farbird_session::external::ExternalSources;
 use farbird_session::users::UserDirectory;
@@ -45,6 +46,8 @@ pub struct Database {
     pub events: Arc<Events>,
     /// Who connects to databases elsewhere, if anybody does.
     pub external: OnceLock<Arc<dyn ExternalSources>>,
+    /// What its server has noted of the backups that it makes by itself, if it does.
+    pub backups: OnceLock<Arc<BackupBook>>,
     /// Held while indexes are made anew whose collation data have changed.
     pub collation_data: Mutex<()>,
     /// Held while somebody shuts the database down, or needs to be alone with it.
@@ -78,6 +81,7 @@ impl Database {
             attachments: Mutex::new(BTreeMap::new()),
             events: Arc::default(),
             external: OnceLock::new(),
+            backups: OnceLock::new(),
             collation_data: Mutex::new(()),
             maintenance: Mutex::new(()),
             shutdown_gate: ShutdownGate::default(),

@@ -99,7 +99,7 @@
 //! | on arrays | `array_column.rs`, and a line in `blocking/array.rs` |
 //! | on rows | `cursor.rs`, `scroll.rs`, and their faces in `blocking/` |
 //! | about transactions and attachments as a whole | `transaction_*.rs`, `two_phase.rs`, `attach_options.rs` |
-//! | of the services manager | `service_action.rs`, `service_backup.rs`, `service_maintenance.rs`, `service_properties.rs`, `service_trace.rs` |
+//! | of the services manager | `service_action.rs`, `service_backup.rs`, `service_information.rs`, `service_maintenance.rs`, `service_properties.rs`, `service_trace.rs` |
 //! | that is to be asked ahead | `core/ahead.rs`: rows in `core/reading.rs`, BLOBs in `core/blob_cache.rs`, how much in `core/pace.rs` |
 //! | that makes an object on the server | a kind in `core/handles.rs` |
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
@@ -152,6 +152,7 @@ mod service;
 mod service_action;
 mod service_backup;
 mod service_backup_options;
+mod service_information;
 mod service_maintenance;
 mod service_properties;
 mod service_trace;
@@ -205,6 +206,7 @@ pub use service::Services;
 pub use service_action::{Polled, ServiceAction, Statistics, User};
 pub use service_backup::Heard;
 pub use service_backup_options::{BackupOptions, RestoreOptions};
+pub use service_information::OpenDatabases;
 pub use service_maintenance::{LimboTransaction, Repair, Validation};
 pub use service_properties::{OnlineMode, Property, ReplicaMode, Shutdown};
 pub use service_trace::TraceSession;

@@ -23,6 +23,7 @@ use crate::catalog::Catalog;
 use crate::clock;
 use crate::database::{Database, shown};
 use crate::index_expression;
+use crate::session::backups::BackupBook;
 use crate::session::external::ExternalSources;
 use crate::users::UserDirectory;
 
@@ -47,6 +48,7 @@ pub struct Engine {
     commit_news: Arc<CommitNews>,
     numbers: Numbers,
     external: OnceLock<Arc<dyn ExternalSources>>,
+    backups: Arc<BackupBook>,
 }
 
 /// One file's place: empty while nobody is attached.
@@ -78,6 +80,7 @@ impl Engine {
             commit_news: Arc::default(),
             numbers: Numbers::default(),
             external: OnceLock::new(),
+            backups: Arc::default(),
         })
     }
 
@@ -86,6 +89,11 @@ impl Engine {
     pub fn set_external_sources(&self, sources: Arc<dyn ExternalSources>) {
         // Another one is there already.
         let _ = self.external.set(sources);
+    }
+
+    /// What is known of the backups that are made of its databases by themselves: who makes them notes it there.
+    pub fn backups(&self) -> &Arc<BackupBook> {
+        &self.backups
     }
 
     /// What its statements have taken of memory and temporary space, and may take.
@@ -214,6 +222,19 @@ impl Engine {
         open
     }
 
+    /// As [`Engine::open_databases`], with the databases themselves. Who keeps one keeps its file open: ask and let go.
+    pub fn with_open_databases(&self, mut see: impl FnMut(&Path, &Database)) {
+        let slots: Vec<_> =
+            self.slots.lock().iter().map(|(path, slot)| (path.clone(), Arc::clone(slot))).collect();
+        for (path, slot) in slots {
+            // One that is being opened or closed is passed over: nobody shall wait for that.
+            let Some(open) = slot.open.try_lock() else { continue };
+            if let Some(open) = &*open {
+                see(&path, &open.database);
+            }
+        }
+    }
+
     /// Whether nobody else is attached to a database that somebody is attached to.
     ///
     /// # Errors
@@ -278,6 +299,8 @@ impl Engine {
         let news = Arc::clone(&self.commit_news);
         database.store.listen(Arc::new(commit_news::Listener { news, database: database.number }));
         self.tell_external_sources(&database);
+        // One that is open already has it.
+        let _ = database.backups.set(Arc::clone(&self.backups));
         let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone);
         debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
         open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;

@@ -58,3 +58,14 @@ pub(crate) use farbird_psql as psql;
 pub use farbird_session as session;
 pub use farbird_session::{clock, users};
 pub use farbird_store::{CodecId, SeekFrom, SegmentRead, StoreOptions};
+/// What stores have done, for those who watch.
+pub mod store_figures {
+    pub use farbird_store::{
+        CacheFigures, FileFigures, LockFigures, StoreFigures, SweepFigures, SweepState, TIME_BOUNDS, Times,
+    };
+}
+
+/// Whether a file is one of our databases; false, too, if it cannot be read.
+pub fn is_database(path: &std::path::Path) -> bool {
+    matches!(farbird_store::identify(path), Ok(farbird_store::FileKind::Farbird))
+}

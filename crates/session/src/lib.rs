@@ -9,6 +9,7 @@
 //! | `interrupt` | stopping a running statement from another thread |
 //! | `binding`, `type_names` | SET BIND: as which types a client is shown the server's types |
 //! | `events` | events that transactions post when they commit, and who waits for them |
+//! | `backups` | what a server has noted of the backups that it makes by itself |
 //! | `external` | databases elsewhere, for EXECUTE STATEMENT ON EXTERNAL |
 //! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `clock` | the machine's clock, in Firebird's units |
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+pub mod backups;
 pub mod binding;
 pub mod clock;
 mod definition;

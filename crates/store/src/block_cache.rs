@@ -7,10 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::block::{Block, UnpackedRoom};
+use crate::figures::CacheFigures;
 use crate::identifiers::IdMap;
 use crate::keyspace;
 use crate::substrate::{
@@ -46,11 +48,19 @@ pub(crate) struct BlockCache {
     room: Room,
     blocks: Mutex<Blocks>,
     unpacked: Arc<UnpackedRoom>,
+    counts: Arc<Counts>,
+}
+
+/// How often a block was here, or was not.
+#[derive(Debug, Default)]
+struct Counts {
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
 impl BlockCache {
     fn new(room: Room) -> BlockCache {
-        BlockCache { room, blocks: Mutex::default(), unpacked: Arc::default() }
+        BlockCache { room, blocks: Mutex::default(), unpacked: Arc::default(), counts: Arc::default() }
     }
 
     /// The block whose span holds a row, if it is here.
@@ -60,6 +70,7 @@ impl BlockCache {
         if row.0 > block.last {
             return None;
         }
+        self.counts.hits.fetch_add(1, Ordering::Relaxed);
         let (key, block) = (*key, Arc::clone(block));
         if self.unpacked.bytes() > self.room.unpacked_bytes {
             remove_neighbour(&mut blocks, key, |other| other.is_unpacked());
@@ -71,7 +82,12 @@ impl BlockCache {
     fn without(&self, touched: &TouchedBlocks) -> BlockCache {
         let known = self.blocks.lock();
         let kept = known.iter().filter_map(|(key, block)| Some((*key, touched.kept(*key, block)?))).collect();
-        BlockCache { room: self.room, blocks: Mutex::new(kept), unpacked: Arc::clone(&self.unpacked) }
+        BlockCache {
+            room: self.room,
+            blocks: Mutex::new(kept),
+            unpacked: Arc::clone(&self.unpacked),
+            counts: Arc::clone(&self.counts),
+        }
     }
 
     /// Keeps a block, in the place of a neighbour if there is no more room.
@@ -95,6 +111,7 @@ impl BlockCache {
         mut block: Block,
         make_room: impl FnOnce(&mut Blocks, (RelationId, u64)) -> bool,
     ) -> Arc<Block> {
+        self.counts.misses.fetch_add(1, Ordering::Relaxed);
         block.keep_unpacked_in(&self.unpacked);
         let key = (relation, block.first);
         let block = Arc::new(block);
@@ -128,6 +145,17 @@ impl CachedState {
     /// A state of which nothing was read yet, of a substrate whose cache has so many bytes.
     pub(crate) fn new(base: Arc<dyn SubstrateState>, cache_bytes: usize) -> CachedState {
         CachedState::over(base, Arc::new(BlockCache::new(Room::beside(cache_bytes))))
+    }
+
+    /// How often the blocks of single rows were at hand, in this state and those before it.
+    pub(crate) fn cache_figures(&self) -> CacheFigures {
+        let BlockCache { counts, blocks, unpacked, .. } = &*self.blocks;
+        CacheFigures {
+            hits: counts.hits.load(Ordering::Relaxed),
+            misses: counts.misses.load(Ordering::Relaxed),
+            blocks: blocks.lock().len() as u64,
+            unpacked_bytes: unpacked.bytes() as u64,
+        }
     }
 
     /// The state after a write that has touched these blocks.

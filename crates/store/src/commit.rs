@@ -4,6 +4,7 @@
 //! who came meanwhile, and wakes those whose commits it has written. Nobody else is woken.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -170,6 +171,8 @@ impl Inner {
         {
             return outcomes.into_iter().map(|outcome| outcome.and_then(|_| Err(error.repeat()))).collect();
         }
+        self.commits_made.fetch_add(publications.len() as u64, Ordering::Relaxed);
+        self.commit_batches.fetch_add(1, Ordering::Relaxed);
         let mut published = self.publication();
         *published = number;
         for (number, publish) in publications {

@@ -28,6 +28,7 @@ mod committed;
 mod decoder;
 mod entry_map;
 mod error;
+mod figures;
 mod file_kind;
 mod identifiers;
 mod index;
@@ -73,6 +74,10 @@ pub use cancel::CancelFlag;
 pub use column_batch::ColumnBatch;
 pub use commit_listener::CommitListener;
 pub use error::{Result, StoreError};
+pub use figures::{
+    AwaitedLock, CacheFigures, FileFigures, HeldLock, LockFigures, LockWait, StoreFigures, SweepFigures,
+    SweepState, TIME_BOUNDS, Times,
+};
 pub use file_kind::{FileKind, identify};
 pub use identifiers::{CommitNumber, IndexId, RelationId, RowId, SequenceId, TransactionId};
 pub use index::{IndexScan, KeyBound, KeyRange, ScanDirection};

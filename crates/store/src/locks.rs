@@ -11,13 +11,14 @@
 //! Each waiter sleeps by itself. A row that becomes free goes to the one who has waited longest for it, which alone is
 //! woken; the others wait for that one from then on. Whoever waits for the end of transactions is woken by such an end.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use crate::figures::{AwaitedLock, HeldLock, LockFigures, LockWait};
 use crate::identifiers::IdMap;
 use crate::row_locks::{ChangedKeys, LockedRows, RowLocks, SHARDS, shard_of, share_stretch};
 use crate::{CancelFlag, IndexId, LockLevel, RelationId, Result, RowId, StoreError, TransactionId, Wait};
@@ -36,6 +37,16 @@ pub(crate) struct LockTable {
     state: Mutex<State>,
     /// How many wait, or are about to: those who give a row back early look whether it is wanted.
     waiting: AtomicUsize,
+    counts: Counts,
+}
+
+/// What has come of conflicts over locks.
+#[derive(Debug, Default)]
+struct Counts {
+    waits: AtomicU64,
+    conflicts: AtomicU64,
+    timeouts: AtomicU64,
+    deadlocks: AtomicU64,
 }
 
 /// The shards in which a transaction has locked rows; may have some more.
@@ -84,13 +95,38 @@ struct Held {
 struct Waiting {
     /// For these.
     holders: Vec<TransactionId>,
-    /// For their lock on this row, if not for their end.
-    row: Option<(RelationId, RowId)>,
+    /// For what of theirs.
+    awaited: Awaited,
+    /// Since when.
+    since: Instant,
     /// Earlier ones are served first.
     arrival: u64,
     /// How it has ended, if it has.
     end: Option<WaitEnd>,
     wake: Arc<Condvar>,
+}
+
+impl Waiting {
+    /// The row whose lock is waited for, if it is one.
+    fn row(&self) -> Option<(RelationId, RowId)> {
+        match self.awaited {
+            Awaited::Row(relation, row) => Some((relation, row)),
+            Awaited::Relation(_) | Awaited::CatalogEntry | Awaited::End => None,
+        }
+    }
+}
+
+/// What somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    /// The lock on a row.
+    Row(RelationId, RowId),
+    /// A lock on a whole relation.
+    Relation(RelationId),
+    /// The lock on a catalog entry.
+    CatalogEntry,
+    /// The end of a transaction, since what it has written decides.
+    End,
 }
 
 /// How a wait ends, if neither cancelled nor given up.
@@ -140,6 +176,14 @@ impl Levels {
 
     fn without(self, level: LockLevel) -> Levels {
         Levels(self.0 & !Levels::of(level).0)
+    }
+
+    /// The strongest of them.
+    fn strongest(self) -> Option<LockLevel> {
+        use LockLevel::{Exclusive, ProtectedRead, ProtectedWrite, SharedRead, SharedWrite};
+        [Exclusive, ProtectedWrite, SharedWrite, ProtectedRead, SharedRead]
+            .into_iter()
+            .find(|level| self.0 & Levels::of(*level).0 != 0)
     }
 
     /// Whether holding these includes the rights of `level`.
@@ -330,7 +374,9 @@ impl LockTable {
         let taken = self.rows[shard_of(relation, row)].lock().take(relation, row, waiter.transaction);
         match taken {
             Ok(is_new) => Ok(is_new),
-            Err(holder) => self.sleep(&mut state, vec![holder], Some((relation, row)), waiter).map(|()| true),
+            Err(holder) => {
+                self.sleep(&mut state, vec![holder], Awaited::Row(relation, row), waiter).map(|()| true)
+            }
         }
     }
 
@@ -339,7 +385,7 @@ impl LockTable {
         loop {
             match state.catalog_entries.get(entry) {
                 Some(&holder) if holder == waiter.transaction => return Ok(false),
-                Some(&holder) => self.sleep(&mut state, vec![holder], None, waiter)?,
+                Some(&holder) => self.sleep(&mut state, vec![holder], Awaited::CatalogEntry, waiter)?,
                 None => {
                     state.catalog_entries.insert(entry.into(), waiter.transaction);
                     if let Some(held) = state.holders.get_mut(&waiter.transaction) {
@@ -363,7 +409,9 @@ impl LockTable {
                 if let Some(held) = state.holders.get_mut(&holder) {
                     held.catalog_entries.retain(|other| other != entry);
                 }
-                self.serve(&mut state, |waiting| waiting.row.is_none() && waiting.holders.contains(&holder));
+                self.serve(&mut state, |waiting| {
+                    waiting.row().is_none() && waiting.holders.contains(&holder)
+                });
             }
         }
     }
@@ -371,7 +419,7 @@ impl LockTable {
     fn unlock_row(&self, relation: RelationId, row: RowId, holder: TransactionId) {
         self.rows[shard_of(relation, row)].lock().unlock(relation, row, holder);
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            self.serve(&mut self.state.lock(), |waiting| waiting.row == Some((relation, row)));
+            self.serve(&mut self.state.lock(), |waiting| waiting.row() == Some((relation, row)));
         }
     }
 
@@ -434,15 +482,17 @@ impl LockTable {
                 }
                 return Ok(levels);
             }
-            self.sleep(&mut state, refusing, None, waiter).map_err(|error| match error {
-                StoreError::LockConflict { holder, .. } => {
-                    StoreError::LockConflict { holder, relation: Some(relation) }
-                }
-                StoreError::LockTimeout { holder, .. } => {
-                    StoreError::LockTimeout { holder, relation: Some(relation) }
-                }
-                other => other,
-            })?;
+            self.sleep(&mut state, refusing, Awaited::Relation(relation), waiter).map_err(
+                |error| match error {
+                    StoreError::LockConflict { holder, .. } => {
+                        StoreError::LockConflict { holder, relation: Some(relation) }
+                    }
+                    StoreError::LockTimeout { holder, .. } => {
+                        StoreError::LockTimeout { holder, relation: Some(relation) }
+                    }
+                    other => other,
+                },
+            )?;
         }
     }
 
@@ -455,7 +505,7 @@ impl LockTable {
         };
         *levels = levels.without(level);
         let levels = *levels;
-        self.serve(&mut state, |waiting| waiting.row.is_none() && waiting.holders.contains(&holder));
+        self.serve(&mut state, |waiting| waiting.row().is_none() && waiting.holders.contains(&holder));
         levels
     }
 
@@ -472,7 +522,7 @@ impl LockTable {
         if holders.iter().any(|holder| !state.holders.contains_key(holder)) {
             return Ok(());
         }
-        self.sleep(&mut state, holders.to_vec(), None, waiter)
+        self.sleep(&mut state, holders.to_vec(), Awaited::End, waiter)
     }
 
     /// Sleeps until one of the holders has ended or given back what it can, or until the row is the waiter's.
@@ -480,7 +530,25 @@ impl LockTable {
         self: &Arc<Self>,
         state: &mut MutexGuard<'_, State>,
         holders: Vec<TransactionId>,
-        row: Option<(RelationId, RowId)>,
+        awaited: Awaited,
+        waiter: &mut Waiter<'_>,
+    ) -> Result<()> {
+        let result = self.sleep_uncounted(state, holders, awaited, waiter);
+        let counter = match &result {
+            Err(StoreError::LockConflict { .. }) => &self.counts.conflicts,
+            Err(StoreError::LockTimeout { .. }) => &self.counts.timeouts,
+            Err(StoreError::Deadlock { .. }) => &self.counts.deadlocks,
+            _ => return result,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
+    fn sleep_uncounted(
+        self: &Arc<Self>,
+        state: &mut MutexGuard<'_, State>,
+        holders: Vec<TransactionId>,
+        awaited: Awaited,
         waiter: &mut Waiter<'_>,
     ) -> Result<()> {
         let Some(&holder) = holders.first() else { return Ok(()) };
@@ -504,8 +572,10 @@ impl LockTable {
         }
         let wake = Arc::new(Condvar::new());
         state.arrivals += 1;
+        self.counts.waits.fetch_add(1, Ordering::Relaxed);
         let arrival = state.arrivals;
-        let waiting = Waiting { holders, row, arrival, end: None, wake: Arc::clone(&wake) };
+        let since = Instant::now();
+        let waiting = Waiting { holders, awaited, since, arrival, end: None, wake: Arc::clone(&wake) };
         state.waits.insert(waiter.transaction, waiting);
         let (table, waker) = (Arc::clone(self), Arc::clone(&wake));
         waiter.cancel.set_waker(Some(Arc::new(move || {
@@ -552,7 +622,7 @@ impl LockTable {
             .collect();
         concerned.sort_unstable();
         for (_, transaction) in concerned {
-            let row = state.waits.get(&transaction).and_then(|waiting| waiting.row);
+            let row = state.waits.get(&transaction).and_then(Waiting::row);
             let new_holder = row.and_then(|(relation, row)| {
                 self.rows[shard_of(relation, row)].lock().take(relation, row, transaction).err()
             });
@@ -571,6 +641,59 @@ impl LockTable {
                 waiting.wake.notify_one();
             }
         }
+    }
+}
+
+impl LockTable {
+    /// Who waits for whom, those first who have waited longest.
+    pub(crate) fn waits(&self) -> Vec<LockWait> {
+        let state = self.state.lock();
+        let mut waits: Vec<LockWait> = state
+            .waits
+            .iter()
+            .filter(|(_, waiting)| waiting.end.is_none())
+            .map(|(transaction, waiting)| LockWait {
+                transaction: *transaction,
+                holders: waiting.holders.clone(),
+                awaited: match waiting.awaited {
+                    Awaited::Row(relation, row) => AwaitedLock::Row(relation, row),
+                    Awaited::Relation(relation) => AwaitedLock::Relation(relation),
+                    Awaited::CatalogEntry => AwaitedLock::Definition,
+                    Awaited::End => AwaitedLock::End,
+                },
+                waited: waiting.since.elapsed(),
+            })
+            .collect();
+        waits.sort_by_key(|wait| (std::cmp::Reverse(wait.waited), wait.transaction));
+        waits
+    }
+
+    /// What transactions have locked: a line for each of them and each relation.
+    pub(crate) fn held(&self) -> Vec<HeldLock> {
+        let mut held: BTreeMap<(TransactionId, RelationId), HeldLock> = BTreeMap::new();
+        let none = |transaction, relation| HeldLock { transaction, relation, level: None, rows: 0 };
+        for (relation, holders) in &self.state.lock().relations {
+            for (transaction, levels) in holders {
+                let line =
+                    held.entry((*transaction, *relation)).or_insert_with(|| none(*transaction, *relation));
+                line.level = levels.strongest();
+            }
+        }
+        for shard in &self.rows {
+            shard.lock().count(|transaction, relation, rows| {
+                held.entry((transaction, relation)).or_insert_with(|| none(transaction, relation)).rows +=
+                    rows;
+            });
+        }
+        held.into_values().collect()
+    }
+
+    /// What has come of conflicts since the store was opened.
+    pub(crate) fn figures(&self) -> LockFigures {
+        let Counts { waits, conflicts, timeouts, deadlocks } = &self.counts;
+        let [waits, conflicts, timeouts, deadlocks] =
+            [waits, conflicts, timeouts, deadlocks].map(|counter| counter.load(Ordering::Relaxed));
+        LockFigures { waits, conflicts, timeouts, deadlocks }
     }
 }
 
@@ -697,6 +820,32 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_whom_and_what_is_locked_can_be_told() {
+        let table = Arc::new(LockTable::default());
+        let [first, second] = [1, 2].map(|id| Session::begin(&table, id));
+        for row in [7, 8, 5_000] {
+            first.lock(row, Wait::Forever).expect("free");
+        }
+        thread::scope(|scope| {
+            let second_lock = scope.spawn(|| second.lock(7, Wait::Forever));
+            wait_until_asleep(&table, 1);
+            let waits = table.waits();
+            assert_eq!(waits.len(), 1);
+            assert_eq!((waits[0].transaction, waits[0].holders.as_slice()), (second.id, &[first.id][..]));
+            assert_eq!(waits[0].awaited, AwaitedLock::Row(T, RowId(7)));
+            first.end();
+            second_lock.join().expect("no panic").expect("its turn");
+        });
+        assert!(table.waits().is_empty());
+        let held = table.held();
+        assert_eq!(held, [HeldLock { transaction: second.id, relation: T, level: None, rows: 1 }]);
+        let third = Session::begin(&table, 3);
+        assert!(third.lock(7, Wait::No).is_err());
+        let figures = table.figures();
+        assert_eq!((figures.waits, figures.conflicts, figures.deadlocks), (1, 1, 0));
+    }
+
+    #[test]
     fn a_circle_is_found_though_the_row_has_changed_hands_meanwhile() {
         let table = Arc::new(LockTable::default());
         let [first, second, third] = [1, 2, 3].map(|id| Session::begin(&table, id));
@@ -735,7 +884,7 @@ mod tests {
             third.lock(7, Wait::Forever).expect("free for a moment");
             let third_lock = scope.spawn(|| third.lock(8, Wait::Forever));
             wait_until_asleep(&table, 2);
-            table.serve(&mut table.state.lock(), |waiting| waiting.row == Some((T, RowId(7))));
+            table.serve(&mut table.state.lock(), |waiting| waiting.row() == Some((T, RowId(7))));
             let refused = second_lock.join().expect("no panic").expect_err("nobody can go on");
             assert!(matches!(refused, StoreError::Deadlock { holder: TransactionId(3) }));
             second.end();

@@ -124,6 +124,18 @@ impl Stretch {
 }
 
 impl RowLocks {
+    /// Hands out how many rows each transaction has locked in each stretch.
+    pub(crate) fn count(&self, mut take: impl FnMut(TransactionId, RelationId, u64)) {
+        for (stretch, holders) in &self.stretches {
+            for held in holders {
+                let rows: u32 = held.locked.0.iter().map(|word| word.count_ones()).sum();
+                if rows > 0 {
+                    take(held.holder, stretch.relation, rows.into());
+                }
+            }
+        }
+    }
+
     fn held(&self, relation: RelationId, row: RowId) -> Option<&HeldRows> {
         let held = self.stretches.get(&Stretch::of(relation, row))?;
         held.iter().find(|held| held.locked.contains(row))

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use crate::blob::references::PendingReferences;
 use crate::block_cache::{CachedState, TouchedBlocks};
 use crate::commit::CommitQueue;
+use crate::figures::{HeldLock, LockWait, StoreFigures};
 use crate::keyspace::{STORE_FORMAT, meta};
 use crate::locks::LockTable;
 use crate::log::LoggedSubstrate;
@@ -92,6 +93,11 @@ pub(crate) struct Inner {
     /// As [`StoreStatistics::blocks_read`].
     pub(crate) blocks_read: AtomicU64,
     pub(crate) blocks_skipped: AtomicU64,
+    /// Commits, and the durable writes that took them.
+    pub(crate) commits_made: AtomicU64,
+    pub(crate) commit_batches: AtomicU64,
+    /// Changes refused because others had committed some of the same rows.
+    pub(crate) update_conflicts: AtomicU64,
 }
 
 /// The latest committed layout of a relation.
@@ -254,6 +260,9 @@ impl Store {
             opened_at: published,
             blocks_read: AtomicU64::new(0),
             blocks_skipped: AtomicU64::new(0),
+            commits_made: AtomicU64::new(0),
+            commit_batches: AtomicU64::new(0),
+            update_conflicts: AtomicU64::new(0),
             latest: RwLock::new(LatestState(Arc::new(CachedState::new(snapshot, cache_bytes)))),
             substrate,
         };
@@ -397,6 +406,35 @@ impl Store {
             blocks_skipped: self.inner.blocks_skipped.load(Ordering::Relaxed),
             active,
         }
+    }
+
+    /// What it has done since it was opened.
+    pub fn figures(&self) -> StoreFigures {
+        let inner = &self.inner;
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let latest = Arc::clone(&inner.latest.read().0);
+        StoreFigures {
+            commits: count(&inner.commits_made),
+            commit_batches: count(&inner.commit_batches),
+            failed_writes: inner.failures(),
+            update_conflicts: count(&inner.update_conflicts),
+            locks: inner.locks.figures(),
+            file: inner.substrate.figures(),
+            block_cache: latest.cache_figures(),
+            blocks_read: count(&inner.blocks_read),
+            blocks_skipped: count(&inner.blocks_skipped),
+            sweep: inner.sweeper.figures(inner.registry.horizon(inner.last_commit())),
+        }
+    }
+
+    /// Who waits for whom, those first who have waited longest.
+    pub fn lock_waits(&self) -> Vec<LockWait> {
+        self.inner.locks.waits()
+    }
+
+    /// What running transactions have locked, by transaction and relation. All locks of rows are gone through.
+    pub fn held_locks(&self) -> Vec<HeldLock> {
+        self.inner.locks.held()
     }
 }
 

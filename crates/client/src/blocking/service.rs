@@ -98,6 +98,17 @@ impl Services {
         self.runner.run(self.inner.restore(database, replace, read, hear))
     }
 
+    /// As [`crate::Services::open_databases`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// As [`crate::Services::open_databases`].
+    pub fn open_databases(&self) -> Result<crate::OpenDatabases> {
+        self.runner.run(self.inner.open_databases())
+    }
+
     /// Takes leave.
     ///
     /// # Round trips

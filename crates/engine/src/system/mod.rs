@@ -8,7 +8,7 @@
 //! | `definitions` | the tables themselves, their domains, indexes and triggers |
 //! | `rows` | which rows a table has |
 //! | `row_set` | rows while they are made |
-//! | `tables`, `keys`, `code`, `access`, `constants`, `monitor`, `statistics` | the rows, by subject |
+//! | `tables`, `keys`, `code`, `access`, `constants`, `monitor`, `statistics`, `watch` | the rows, by subject |
 //! | `type_numbers` | types as RDB$FIELDS shows them |
 
 mod access;
@@ -22,6 +22,7 @@ mod rows;
 mod statistics;
 mod tables;
 mod type_numbers;
+mod watch;
 
 pub(crate) use monitor::stop;
 pub(crate) use rows::rows;

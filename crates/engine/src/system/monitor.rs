@@ -119,7 +119,7 @@ fn shown_path(rows: &RowSet<'_, '_, '_>) -> String {
 }
 
 /// The attachments that may be seen.
-fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
+pub(super) fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
     let actor = rows.context.actor();
     let all = actor.has(&rows.catalog, SystemPrivilege::MonitorAnyAttachment);
     let attachments = rows.context.database.attachments.lock();

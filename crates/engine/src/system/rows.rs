@@ -5,7 +5,7 @@ use farbird_types::{Result, Value};
 use crate::catalog::Relation;
 use crate::expression::ExecutionContext;
 use crate::system::row_set::RowSet;
-use crate::system::{access, code, constants, keys, monitor, statistics, tables};
+use crate::system::{access, code, constants, keys, monitor, statistics, tables, watch};
 
 /// The rows of a system table as the transaction sees it: values by the position of the column.
 ///
@@ -63,7 +63,12 @@ pub(crate) fn rows(
         "MON$COMPILED_STATEMENTS" => monitor::compiled_statements(&mut rows),
         "MON$CONTEXT_VARIABLES" => monitor::context_variables(&mut rows),
         "MON$MEMORY_USAGE" => monitor::memory_usage(&mut rows),
+        "FARBIRD$BACKUPS" => watch::backups(&mut rows),
+        "FARBIRD$FIGURES" => watch::figures(&mut rows),
+        "FARBIRD$LOCKS" => watch::locks(&mut rows),
+        "FARBIRD$LOCK_WAITS" => watch::lock_waits(&mut rows),
         "FARBIRD$SERVER" => tables::server(&mut rows),
+        "FARBIRD$TRANSACTIONS" => watch::transactions(&mut rows),
         "FARBIRD$TEMPORARY_SPACE" => monitor::temporary_space(&mut rows),
         "MON$IO_STATS" | "MON$RECORD_STATS" => {
             let counters: Vec<&str> = relation

@@ -68,6 +68,7 @@ pub(super) fn statistics(rows: &mut RowSet<'_, '_, '_>) {
                     .double("FARBIRD$DISTINCT", *distinct)
                     .boolean("FARBIRD$EXACT", Some(known.is_exact));
                 if part + 1 == found.distinct.len()
+                    && rows.wants("FARBIRD$BYTES")
                     && let Ok(bytes) = rows.context.database.store.index_bytes(StoreIndex(index.id.0))
                 {
                     rows.number("FARBIRD$BYTES", number(bytes));

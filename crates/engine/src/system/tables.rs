@@ -15,15 +15,20 @@ use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
 
 /// Monitoring tables begin with one of these; RDB$TIME_ZONES and the like are made up as they are.
-const VIRTUAL_TABLES: [&str; 8] = [
+const VIRTUAL_TABLES: [&str; 13] = [
     "RDB$TIME_ZONES",
     "RDB$CONFIG",
     "RDB$KEYWORDS",
+    "FARBIRD$BACKUPS",
+    "FARBIRD$FIGURES",
+    "FARBIRD$LOCKS",
+    "FARBIRD$LOCK_WAITS",
     "FARBIRD$SCANS",
     "FARBIRD$SERVER",
     "FARBIRD$STATISTICS",
     "FARBIRD$STORAGE",
     "FARBIRD$TEMPORARY_SPACE",
+    "FARBIRD$TRANSACTIONS",
 ];
 
 /// Relations in the order of their numbers. Our own system tables can be read, but are not listed among Firebird's: tools

@@ -29,6 +29,7 @@ use parking_lot::Mutex;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
+use crate::figures::FileFigures;
 use crate::keyspace::meta;
 use crate::substrate::{
     Durability, Overlay, RedbSubstrate, Reopened, Space, Substrate, SubstrateState, WriteBatch, damaged_pages,
@@ -359,6 +360,10 @@ impl Substrate for LoggedSubstrate {
 
     fn is_broken(&self) -> bool {
         self.state.lock().is_broken || self.base.is_broken()
+    }
+
+    fn figures(&self) -> FileFigures {
+        self.room.figures()
     }
 
     fn reopen(&self) -> Result<Reopened> {

@@ -15,9 +15,12 @@ use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use redb::{BackendError, StorageBackend};
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::figures::{FileCounts, FileFigures};
 
 /// Space for the log of a new file, in bytes: some thousand single-row commits between two checkpoints. The file system
 /// gives it as it is used.
@@ -47,6 +50,7 @@ struct Shared {
     has_head: AtomicBool,
     /// The room was written to up to here since the file was opened.
     allocated: AtomicU64,
+    counts: FileCounts,
 }
 
 /// Where the first record stands in the file.
@@ -90,6 +94,7 @@ impl Room {
                 capacity: known.unwrap_or(room_bytes),
                 has_head: AtomicBool::new(known.is_some()),
                 allocated: AtomicU64::new(0),
+                counts: FileCounts::default(),
             }),
         })
     }
@@ -114,8 +119,20 @@ impl Room {
         self.write_by(position, bytes, |place, bytes| self.shared.file.write(place, bytes))
     }
 
+    /// What was read and written of the whole file since it was opened.
+    pub(super) fn figures(&self) -> FileFigures {
+        self.shared.counts.read()
+    }
+
     /// As [`Room::write`], and makes these bytes durable; what was written elsewhere need not be.
     pub(super) fn write_durably(&self, position: u64, bytes: &[u8]) -> io::Result<()> {
+        let begun = Instant::now();
+        self.write_to_disk(position, bytes)?;
+        self.shared.counts.logged(bytes.len(), begun.elapsed());
+        Ok(())
+    }
+
+    fn write_to_disk(&self, position: u64, bytes: &[u8]) -> io::Result<()> {
         self.write_by(position, bytes, |place, bytes| {
             if let Some(handle) = &self.shared.handle
                 && write_durably_at_once(handle, place, bytes)?
@@ -123,7 +140,7 @@ impl Room {
                 return Ok(());
             }
             self.shared.file.write(place, bytes)?;
-            self.sync()
+            self.shared.file.sync_data()
         })
     }
 
@@ -147,7 +164,10 @@ impl Room {
 
     /// Makes what was written durable.
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.shared.file.sync_data()
+        let begun = Instant::now();
+        self.shared.file.sync_data()?;
+        self.shared.counts.synced(begun.elapsed());
+        Ok(())
     }
 
     fn place(&self, position: u64) -> u64 {
@@ -196,6 +216,7 @@ impl StorageBackend for Room {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.shared.counts.has_read(out.len());
         let (before, behind) = out.split_at_mut(Room::before(offset, out.len()));
         if !before.is_empty() {
             self.shared.file.read(offset, before)?;
@@ -223,6 +244,7 @@ impl StorageBackend for Room {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.shared.counts.has_written(bytes.len());
         let (before, behind) = bytes.split_at(Room::before(offset, bytes.len()));
         if !before.is_empty() {
             self.shared.file.write(offset, before)?;

@@ -18,6 +18,7 @@ use std::ops::{Bound, Deref};
 use std::sync::Arc;
 
 use crate::block_cache::BlockCache;
+use crate::figures::FileFigures;
 use crate::{IndexId, RelationId, Result, StoreError};
 
 pub use file::RedbSubstrate;
@@ -121,6 +122,11 @@ pub trait Substrate: fmt::Debug + Send + Sync {
     /// [`Substrate::reopen`].
     fn is_broken(&self) -> bool {
         false
+    }
+
+    /// What it has read and written since it was opened; nothing, if it does not count.
+    fn figures(&self) -> FileFigures {
+        FileFigures::default()
     }
 
     /// Goes back to the latest durable state that the storage holds. Snapshots taken before give

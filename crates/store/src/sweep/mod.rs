@@ -15,13 +15,14 @@ mod relation;
 mod settle;
 mod watch;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::figures::{SweepFigures, SweepState};
 use crate::store::{Inner, RegisteredLayout, Store};
 use crate::substrate::{Durability, WriteBatch};
 use crate::{CommitNumber, RelationId, Result, RowId};
@@ -40,6 +41,19 @@ pub(crate) struct Sweeper {
     control: Arc<Control>,
     /// All writes of the store pass by here.
     pub(crate) watch: Watch,
+    counts: Counts,
+}
+
+/// What it has done since the store was opened.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Steps that were of use.
+    steps: AtomicU64,
+    /// Rounds over all relations.
+    rounds: AtomicU64,
+    failures: AtomicU64,
+    /// [`SweepState`] by its number.
+    state: AtomicU8,
 }
 
 /// How the thread is told to end; apart from the rest, since the thread must not keep the database open.
@@ -164,6 +178,11 @@ impl Pace {
     }
 }
 
+/// States of the sweep as they are noted.
+const IDLE: u8 = 0;
+const WORKING: u8 = 1;
+const FAILING: u8 = 2;
+
 /// The right to write should not be held for longer.
 const HELD_MAX: Duration = Duration::from_millis(2);
 /// A step, most of which needs no right to write, should not take much longer.
@@ -206,6 +225,38 @@ impl Sweeper {
     /// Whether the thread sweeps, or leaves that to those who ask for it.
     pub(crate) fn set_automatic(&self, sweeps: bool) {
         self.control.is_idle.store(!sweeps, Ordering::Relaxed);
+    }
+
+    /// What it has done and does. `horizon`: the oldest commit that somebody reads as of.
+    pub(crate) fn figures(&self, horizon: CommitNumber) -> SweepFigures {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        SweepFigures {
+            state: match self.counts.state.load(Ordering::Relaxed) {
+                WORKING => SweepState::Working,
+                FAILING => SweepState::Failing,
+                _ => SweepState::Idle,
+            },
+            horizon,
+            steps: count(&self.counts.steps),
+            rounds: count(&self.counts.rounds),
+            failures: count(&self.counts.failures),
+        }
+    }
+
+    /// Notes how a turn has ended.
+    fn note(&self, swept: &Result<usize>) {
+        let state = match swept {
+            Ok(0) => IDLE,
+            Ok(steps) => {
+                self.counts.steps.fetch_add(*steps as u64, Ordering::Relaxed);
+                WORKING
+            }
+            Err(_) => {
+                self.counts.failures.fetch_add(1, Ordering::Relaxed);
+                FAILING
+            }
+        };
+        self.counts.state.store(state, Ordering::Relaxed);
     }
 
     /// Ends the thread and waits for it.
@@ -281,6 +332,12 @@ impl Store {
 
     /// As [`Store::sweep`]; a relation is not looked at for its figures again before so much time has passed.
     fn sweep_patiently(&self, steps: usize, looks_apart: Duration) -> Result<usize> {
+        let swept = self.sweep_some(steps, looks_apart);
+        self.inner.sweeper.note(&swept);
+        swept
+    }
+
+    fn sweep_some(&self, steps: usize, looks_apart: Duration) -> Result<usize> {
         let inner = &self.inner;
         let mut position = inner.sweeper.position.lock();
         let mut useful = 0;
@@ -310,6 +367,7 @@ impl Store {
                 // What was swept is durable, and its space free, with the next durable write: nobody waits for it.
                 position.idle_at = (!std::mem::take(&mut position.useful)).then_some(began_at);
                 position.began_at = None;
+                inner.sweeper.counts.rounds.fetch_add(1, Ordering::Relaxed);
             }
         }
         if useful == 0 {

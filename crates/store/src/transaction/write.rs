@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use farbird_record::value_codec::encode_row;
 use farbird_types::{BlobId, SqlType, Value};
@@ -410,6 +411,7 @@ impl Transaction {
             return Err(match self.options.isolation {
                 Isolation::ReadCommitted => StoreError::StatementRestart { row: row_id, newer },
                 Isolation::Snapshot | Isolation::TableStability => {
+                    self.store.inner.update_conflicts.fetch_add(1, Ordering::Relaxed);
                     StoreError::UpdateConflict { row: row_id, newer }
                 }
             });
