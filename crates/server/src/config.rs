@@ -11,8 +11,12 @@ use std::time::Duration;
 use farbird_engine::budget::Limits;
 use farbird_engine::engine::Engine;
 use farbird_engine::{CodecId, StoreOptions};
+use farbird_status::StatusAddress;
 use farbird_wire::auth::AuthPlugin;
 use serde::Deserialize;
+
+use crate::backups::schedule::{self, RawSchedule};
+pub use crate::backups::schedule::{BackupSchedule, When};
 
 /// Where databases may lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -73,6 +77,12 @@ pub struct Config {
     pub limits: Limits,
     /// Databases elsewhere.
     pub external: ExternalConfig,
+    /// Where the status page and metrics are served, if they are.
+    pub status: Option<SocketAddr>,
+    /// By which names the status page may be asked for, beside addresses and `localhost`.
+    pub status_names: Vec<String>,
+    /// Backups that the server makes by itself.
+    pub backups: Vec<BackupSchedule>,
 }
 
 /// What EXECUTE STATEMENT ON EXTERNAL may do.
@@ -131,6 +141,8 @@ pub struct Overrides {
     pub database_access: Option<DatabaseAccess>,
     /// `--database-cache-mib`.
     pub database_cache_mib: Option<u32>,
+    /// `--status`.
+    pub status: Option<StatusAddress>,
     /// `--temporary-folder` and the limits of memory and temporary space.
     pub limits: LimitSettings,
 }
@@ -208,6 +220,11 @@ struct RawConfig {
     external_data_sources: Vec<String>,
     external_pool_size: Option<u32>,
     external_pool_lifetime_seconds: Option<u64>,
+    status: Option<StatusAddress>,
+    #[serde(default)]
+    status_names: Vec<String>,
+    #[serde(default)]
+    backups: BTreeMap<String, RawSchedule>,
     #[serde(default)]
     aliases: BTreeMap<String, PathBuf>,
 }
@@ -263,8 +280,13 @@ impl Config {
         };
         let external =
             external(&raw.external_data_sources, raw.external_pool_size, raw.external_pool_lifetime_seconds)?;
+        let backups = schedule::check(raw.backups)
+            .map_err(|reason| ConfigError::Value { setting: "backups", reason })?;
         Ok(Config {
             external,
+            status: overrides.status.or(raw.status).map(|StatusAddress(address)| address),
+            status_names: raw.status_names,
+            backups,
             limits: limits(overrides.limits, file)?,
             listen: overrides
                 .listen

@@ -19,9 +19,9 @@ use tokio::time::Instant;
 use crate::arrival::Arrival;
 use crate::async_socket::{AsyncSocket, Family};
 use crate::connection_input::{Activity, ConnectionInput, End, READ_BYTES};
-use crate::server::Shared;
 use crate::session::output::Output;
 use crate::session::worker::Worker;
+use crate::shared::Shared;
 
 /// A session that has been at the same work for this time is watched: op_cancel reaches it at most so much later.
 const WATCH_AFTER: Duration = Duration::from_millis(10);

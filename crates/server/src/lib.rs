@@ -11,27 +11,31 @@
 //! - Malformed packets close their own connection, with one line in the log.
 //! - A statement never occupies a thread of the I/O runtime; a result is streamed, never collected.
 //!
-//! Uses `types`, `wire`, `engine`.
+//! Uses `types`, `wire`, `engine`, and `status` for metrics.
 #![forbid(unsafe_code)]
 
 mod arrival;
 mod async_socket;
 mod auxiliary;
+mod backups;
 pub mod config;
 mod connection;
 mod connection_input;
+mod counts;
 mod external_callers;
 pub mod farlink;
 mod farlink_pass;
 mod handshake;
 mod location;
+mod metrics;
 mod security;
 mod server;
 mod service;
 mod session;
+mod shared;
 mod throttle;
 mod version;
 
 pub use external_callers::ExternalCallers;
 pub use security::FirstStart;
-pub use server::{Server, StartError};
+pub use server::{Observer, Server, StartError};

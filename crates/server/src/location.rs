@@ -68,6 +68,22 @@ impl Locations {
         Ok(path)
     }
 
+    /// A name by which clients may attach to a file: an alias, or its place in the data folder. `None` for the security database, and for
+    /// what no name leads to.
+    pub(crate) fn name_of(&self, path: &Path) -> Option<String> {
+        if self.is_security_database(path) {
+            return None;
+        }
+        let alias = self.aliases.iter().find(|(_, target)| self.data.join(target) == path);
+        if let Some((alias, _)) = alias {
+            return Some(alias.clone());
+        }
+        match path.strip_prefix(&self.data) {
+            Ok(inside) => Some(inside.to_string_lossy().into_owned()),
+            Err(_) => (self.access == DatabaseAccess::Full).then(|| path.display().to_string()),
+        }
+    }
+
     /// An error that names files in the data folder without the folder.
     pub(crate) fn without_folder(&self, error: Error) -> Error {
         let folder = format!("{}/", self.data.display());

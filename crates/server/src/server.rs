@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use farbird_engine::engine::Engine;
 use tokio::net::TcpListener;
@@ -13,48 +13,57 @@ use tokio::task::JoinSet;
 
 use crate::arrival::Arrival;
 use crate::auxiliary::EventsPort;
+use crate::backups;
 use crate::config::Config;
 use crate::connection;
 use crate::external_callers::ExternalCallers;
-use crate::farlink::{Desk, Farlink, OriginConnection};
+use crate::farlink::{Farlink, OriginConnection};
 use crate::location::Locations;
+use crate::metrics;
 use crate::security::{FirstStart, SecurityDatabase};
 use crate::service::RunningServices;
 use crate::session::waiting::WaitingThreads;
+pub(crate) use crate::shared::Shared;
 use crate::throttle::Throttle;
 
 /// Logins that are computed at a time: each costs a few milliseconds of arithmetic on big numbers.
 const LOGINS_AT_ONCE: usize = 4;
-
-/// What all connections share.
-pub(crate) struct Shared {
-    pub(crate) config: Config,
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) locations: Arc<Locations>,
-    pub(crate) security: Arc<SecurityDatabase>,
-    pub(crate) throttle: Throttle,
-    /// Logins that were prepared for origins of farlinks in this process.
-    pub(crate) farlink: Arc<Desk>,
-    /// What EXECUTE STATEMENT in this process says of its connections.
-    pub(crate) external_callers: Arc<ExternalCallers>,
-    pub(crate) login_work: Arc<Semaphore>,
-    /// Where clients make their second connections.
-    pub(crate) events_port: EventsPort,
-    /// Threads that wait for their clients' next requests.
-    pub(crate) waiting_threads: WaitingThreads,
-    /// Backups and restores that run.
-    pub(crate) services: RunningServices,
-    /// Turns true when the server is asked to stop.
-    pub(crate) stopping: watch::Receiver<bool>,
-}
 
 /// A running server.
 pub struct Server {
     local_address: SocketAddr,
     farlink: Farlink,
     external_callers: Arc<ExternalCallers>,
+    observer: Observer,
     stop: watch::Sender<bool>,
     accepting: tokio::task::JoinHandle<()>,
+}
+
+/// Tells how a server is, for as long as anybody asks; it knows nothing about users, so who asks must be one who may know.
+#[derive(Clone)]
+pub struct Observer {
+    shared: Arc<Shared>,
+}
+
+impl Observer {
+    /// Metrics in the text that Prometheus reads.
+    pub fn metrics(&self) -> String {
+        metrics::text(&self.shared)
+    }
+
+    /// The names by which clients may attach to databases that are open, in order. The server's own is left out.
+    pub fn open_databases(&self) -> Vec<String> {
+        let open = self.shared.engine.open_databases();
+        let mut names: Vec<String> =
+            open.iter().filter_map(|(path, _)| self.shared.locations.name_of(path)).collect();
+        names.sort();
+        names
+    }
+
+    /// How long it has been running.
+    pub fn uptime(&self) -> Duration {
+        self.shared.started.elapsed()
+    }
 }
 
 /// Why the server cannot start.
@@ -139,15 +148,22 @@ impl Server {
             events_port,
             waiting_threads: WaitingThreads::new(),
             services: RunningServices::new(),
+            counts: Arc::default(),
+            started: Instant::now(),
             stopping,
         });
+        if !shared.config.backups.is_empty() {
+            tokio::spawn(backups::run(Arc::clone(&shared)));
+        }
+        let observer = Observer { shared: Arc::clone(&shared) };
         let (desk, security) = (Arc::clone(&shared.farlink), Arc::clone(&shared.security));
         let (engine, locations) = (Arc::clone(&shared.engine), Arc::clone(&shared.locations));
         let (origins, from_origins) = unbounded_channel();
         let farlink = Farlink::new(origins, desk, security, engine, locations);
         let external_callers = Arc::clone(&shared.external_callers);
         let accepting = tokio::spawn(accept(listener, near(local_address), from_origins, shared));
-        Ok((Server { local_address, farlink, external_callers, stop, accepting }, first_start))
+        let server = Server { local_address, farlink, external_callers, observer, stop, accepting };
+        Ok((server, first_start))
     }
 
     /// Where it listens: of use when port 0 was asked for.
@@ -168,6 +184,11 @@ impl Server {
     /// For EXECUTE STATEMENT in this process, when it connects to this server.
     pub fn external_callers(&self) -> Arc<ExternalCallers> {
         Arc::clone(&self.external_callers)
+    }
+
+    /// For those who watch it.
+    pub fn observer(&self) -> Observer {
+        self.observer.clone()
     }
 
     /// Stops: no new connections; running statements, backups and restores may finish within the grace time, then they are cancelled;
@@ -208,7 +229,10 @@ async fn accept(
             Some(connection) = from_origins.recv() => {
                 admit(&mut connections, &shared, Arrival::from_origin(connection, own));
             }
-            Some(ended) = connections.join_next() => report(ended),
+            Some(ended) = connections.join_next() => {
+                shared.counts.connections_ended.count();
+                report(ended);
+            }
             _ = stopping.changed() => break,
         }
     }
@@ -228,8 +252,10 @@ fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, arrival: Arrival) 
     let peer = arrival.peer;
     if connections.len() >= shared.config.connections_max {
         tracing::warn!(%peer, limit = shared.config.connections_max, "connection refused: too many");
+        shared.counts.connections_refused.count();
         return;
     }
+    shared.counts.connections.count();
     connections.spawn(connection::serve(arrival, Arc::clone(shared)));
 }
 

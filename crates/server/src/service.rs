@@ -32,9 +32,9 @@ use self::repair::Repaired;
 pub(crate) use self::running::RunningServices;
 use self::task::Running;
 use crate::handshake::Identity;
-use crate::server::Shared;
 use crate::session::maintenance::refused;
 use crate::session::output::Output;
+use crate::shared::Shared;
 use crate::version;
 
 /// isc_info_svc_version: the version of the services manager itself.

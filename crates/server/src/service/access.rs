@@ -10,7 +10,7 @@ use farbird_engine::users::UserDirectory;
 use farbird_types::{CharacterSet, Error, Result, isc};
 
 use crate::handshake::Identity;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// Attaches as the user, for what only administrators and the database's owner may do.
 ///

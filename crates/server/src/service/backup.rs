@@ -23,7 +23,7 @@ use super::pipe::{Pipe, PipeInput, PipeMessages, PipeOutput};
 use super::task::{Running, run};
 use super::text;
 use crate::handshake::Identity;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// Names of files that are the client's own.
 const STDOUT: &str = "stdout";

@@ -16,8 +16,8 @@ use super::access::maintain;
 use super::task::{Running, run};
 use super::text;
 use crate::handshake::Identity;
-use crate::server::Shared;
 use crate::session::maintenance::refused;
+use crate::shared::Shared;
 
 /// As Firebird names the service.
 const NAME: &str = "Database Properties";

@@ -16,8 +16,8 @@ use super::pipe::PipeMessages;
 use super::task::{Running, run};
 use super::text;
 use crate::handshake::Identity;
-use crate::server::Shared;
 use crate::session::maintenance::refused;
+use crate::shared::Shared;
 
 /// Items of isc_info_svc_limbo_trans: a transaction's number, in four bytes or in eight.
 const SINGLE: u8 = 19;

@@ -26,7 +26,7 @@ struct State {
 }
 
 /// A service that runs, until this is dropped.
-pub(super) struct Registered {
+pub(crate) struct Registered {
     state: watch::Sender<State>,
     interrupt: Arc<Interrupt>,
 }
@@ -46,7 +46,7 @@ impl RunningServices {
     }
 
     /// A service begins, which `interrupt` stops.
-    pub(super) fn register(&self, interrupt: &Arc<Interrupt>) -> Registered {
+    pub(crate) fn register(&self, interrupt: &Arc<Interrupt>) -> Registered {
         self.state.send_modify(|state| state.interrupts.push(Arc::clone(interrupt)));
         if self.state.borrow().is_stopping {
             interrupt.raise(StopReason::Shutdown);

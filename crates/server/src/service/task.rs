@@ -6,7 +6,7 @@ use farbird_engine::session::{Interrupt, StopReason};
 use farbird_types::{Error, Result, isc};
 
 use super::pipe::Pipe;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// A service that runs, or has something left to say.
 pub(super) struct Running {

@@ -13,7 +13,7 @@ use farbird_wire::clumplet::{StartItem, StartValue};
 
 use super::text;
 use crate::handshake::Identity;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// The tags that hold numbers of the system.
 const USER_NUMBER: &str = "UID";

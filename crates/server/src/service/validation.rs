@@ -20,7 +20,7 @@ use super::pipe::{Pipe, PipeOutput};
 use super::task::{Running, run};
 use super::text;
 use crate::handshake::Identity;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// As Firebird names the service.
 const NAME: &str = "Validate Database";

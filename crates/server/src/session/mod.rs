@@ -34,6 +34,8 @@ mod transactions;
 pub(crate) mod waiting;
 pub(crate) mod worker;
 
+use std::sync::Arc;
+
 use farbird_engine::attachment::Attachment;
 use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::message::EncodeError;
@@ -43,6 +45,7 @@ use farbird_wire::xdr::DecodeError;
 
 use crate::auxiliary::EventsPort;
 use crate::connection_input::Taken;
+use crate::counts::Counts;
 use events::Events;
 use objects::Objects;
 use output::Output;
@@ -78,6 +81,8 @@ pub(crate) struct Session {
     shut_down: bool,
     /// Whether it was attached before its program asked for that, which it has not done yet.
     is_ahead: bool,
+    /// What the server has done.
+    counts: Arc<Counts>,
 }
 
 /// What becomes of a reply.
@@ -96,6 +101,7 @@ enum Answer {
 
 impl Session {
     /// A session over an attachment.
+    #[expect(clippy::too_many_arguments, reason = "what a connection knows by then, each of its own kind")]
     pub(crate) fn new(
         events_port: EventsPort,
         attachment: Attachment,
@@ -104,6 +110,7 @@ impl Session {
         inline_blob_bytes_max: u32,
         line: ConnectionFacts,
         is_ahead: bool,
+        counts: Arc<Counts>,
     ) -> Session {
         let character_set = attachment.session().options.character_set;
         Session {
@@ -119,6 +126,7 @@ impl Session {
             line,
             shut_down: false,
             is_ahead,
+            counts,
         }
     }
 
@@ -153,7 +161,19 @@ impl Session {
         if matches!(request, Request::Disconnect) {
             return false;
         }
+        let executes = matches!(
+            request,
+            Request::Execute(_)
+                | Request::Execute2(_)
+                | Request::ExecuteImmediate(_)
+                | Request::ExecuteImmediate2(_)
+                | Request::BatchExecute { .. }
+        );
+        if executes {
+            self.counts.statements.count();
+        }
         let answer = self.answer(request, more).unwrap_or_else(|error| {
+            self.counts.failed(&error);
             if error.has(isc::SHUTDOWN) || error.has(isc::ATT_SHUTDOWN) {
                 Answer::Last(self.failure(&error))
             } else {

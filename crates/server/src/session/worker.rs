@@ -35,8 +35,8 @@ use crate::external_callers::counted_as;
 use crate::farlink::Introduction;
 use crate::handshake::{Guard, Identity, Login, Step, refused};
 use crate::security::random;
-use crate::server::Shared;
 use crate::service::ServiceSession;
+use crate::shared::Shared;
 
 /// Newest protocol that we accept: that of Firebird 5.0.4, whose version we give. Drivers take a server that accepts 20 for
 /// Firebird 6, and ask for schemas.
@@ -435,6 +435,7 @@ impl Worker {
             announced.extend(keys::farlink_pass(&pass));
         }
         self.negotiated.identity = Some(identity);
+        self.shared.counts.logins.count();
         self.output.input().set_logged_in();
         Ok(announced)
     }
@@ -554,7 +555,12 @@ impl Worker {
                 ServiceSession::attach(Arc::clone(&self.shared), &identity, &pending.attach.parameters)
                     .map(|service| (Stage::Service(Box::new(service)), None))
             }
-            AttachKind::Database | AttachKind::Create => self.attach_database(pending, &identity),
+            AttachKind::Database | AttachKind::Create => {
+                let attached = self.attach_database(pending, &identity);
+                let counts = &self.shared.counts;
+                if attached.is_ok() { &counts.attaches } else { &counts.attaches_failed }.count();
+                attached
+            }
         };
         match result {
             Ok((mut stage, warnings)) => {
@@ -666,7 +672,8 @@ impl Worker {
         };
         let workers_max = self.shared.engine.budget().parallel_workers();
         let events_port = self.shared.events_port.clone();
-        let session = Session::new(events_port, attachment, output, lazy, inline, facts, is_ahead);
+        let counts = Arc::clone(&self.shared.counts);
+        let session = Session::new(events_port, attachment, output, lazy, inline, facts, is_ahead, counts);
         Ok((Stage::Database(Box::new(session)), parameters.warnings(workers_max)))
     }
 
@@ -726,6 +733,7 @@ impl Worker {
     fn refuse(&mut self, error: &Error) -> Stage {
         if error.has(isc::LOGIN) || error.has(isc::LOGIN_ERROR) {
             let total = self.shared.throttle.refused();
+            self.shared.counts.logins_refused.count();
             match &self.caller {
                 Some(ExternalCaller { address, user, .. }) => {
                     tracing::warn!(
