@@ -3,6 +3,7 @@
 //! Data goes to stdout, words to stderr. Exit codes: 0 done, 1 a statement failed or the answer is no, 2 could not run.
 
 mod access;
+mod admin;
 mod backup;
 mod bench;
 mod check;
@@ -20,6 +21,7 @@ mod server_database;
 mod session;
 mod shell;
 mod shrink;
+mod status;
 
 use std::process::ExitCode;
 
@@ -49,6 +51,7 @@ enum Command {
     Restore(restore::Arguments),
     Migrate(migrate::Arguments),
     Check(check::Arguments),
+    Admin(admin::Arguments),
     Shrink(shrink::Arguments),
     Bench(bench::Arguments),
     Lab(lab::Arguments),
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => restore::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Admin(arguments) => admin::run(&arguments),
         Command::Shrink(arguments) => shrink::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
@@ -96,6 +100,7 @@ mod tests {
             ("serve", "The first start makes the data folder"),
             ("edge", "farbird edge --origin HOST"),
             ("backup", "Nobody waits for it"),
+            ("admin", "farbird admin locks"),
             ("restore", "TARGET.incomplete"),
         ] {
             let help = command.find_subcommand_mut(name).unwrap().render_long_help().to_string();

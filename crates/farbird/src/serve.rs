@@ -17,6 +17,7 @@ use tracing_subscriber::EnvFilter;
 use crate::external::External;
 use crate::farlink::knowledge::OwnServer;
 use crate::farlink::{Asked, Signals};
+use crate::status;
 
 /// Environment variable with SYSDBA's password for the first start.
 const PASSWORD_VARIABLE: &str = "FARBIRD_SYSDBA_PASSWORD";
@@ -61,6 +62,9 @@ pub(crate) struct Arguments {
     /// Threads that one statement may use, its own included; 0: as many as there are processors [default: 0].
     #[arg(long, value_name = "COUNT")]
     parallel_workers: Option<usize>,
+    /// Where to serve a page that shows what goes on, and /metrics for Prometheus: a port (of this machine only) or an address.
+    #[arg(long, env = "FARBIRD_STATUS", value_name = "[ADDR:]PORT")]
+    status: Option<StatusAddress>,
     /// Settings file (TOML; see docs/configuration.md).
     #[arg(long, env = "FARBIRD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -109,6 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Access::Full => DatabaseAccess::Full,
         }),
         database_cache_mib: arguments.database_cache_mib,
+        status: arguments.status,
         limits: LimitSettings {
             statement_memory_mib: arguments.statement_memory_mib,
             server_memory_mib: arguments.server_memory_mib,
@@ -147,11 +152,16 @@ async fn serve(
 ) -> anyhow::Result<ExitCode> {
     let password = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
     let data = config.data.clone();
+    let status = config.status.map(|address| (address, config.status_names.clone()));
     let (engine, external) = (config.engine(), Arc::new(External::new(&config)));
     engine.set_external_sources(Arc::<External>::clone(&external));
     let (server, first_start) = Server::start_on(engine, config, password).await?;
     external.serves(&server);
     announce(&server, &data, first_start)?;
+    if let Some((address, names)) = status {
+        let address = status::serve(address, names, server.local_address(), server.observer()).await?;
+        writeln!(std::io::stdout(), "its status at http://{address}/")?;
+    }
     let origin = match origin {
         Some(settings) => Some(start_origin(&server, settings).await?),
         None => None,

@@ -11,7 +11,7 @@ use serde_json::Value;
 type Arrows = Vec<(String, BTreeSet<String>)>;
 
 /// Crates that may know of tokio: nothing else waits asynchronously. The client does in one of its faces, by a feature.
-const MAY_USE_TOKIO: [&str; 4] = ["farbird", "server", "gateway", "client"];
+const MAY_USE_TOKIO: [&str; 5] = ["farbird", "server", "gateway", "client", "status"];
 
 #[test]
 fn crates_use_what_the_page_says() {
