@@ -8,7 +8,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `program` | the face; requests in, answers out in their order |
-//! | `waiting` | requests whose turn it is not yet |
+//! | `order`, `waiting` | whose turn it is; requests whose turn it is not yet |
 //! | `login` | everything up to the attachment: layers, keys, what statements' descriptions depend on |
 //! | `attachment`, `greeting` | how far a login is, what is attached; how programs begin |
 //! | `dispatch` | which request is whose affair |
@@ -48,6 +48,7 @@ mod information;
 mod limits;
 mod login;
 mod objects;
+mod order;
 mod outcome;
 mod program;
 mod questions;

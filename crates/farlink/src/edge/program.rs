@@ -20,12 +20,9 @@ use super::effect::Effect;
 use super::held::Held;
 use super::objects::Objects;
 use super::record::{Record, Recorder, Standing};
-use super::waiting::Waiting;
+use super::waiting::{UNREAD_BYTES_MAX, Waiting};
 use crate::message::{Ask, Channel, Cursor, RequestId, Tell, Ticket, ToOrigin};
 use crate::speculation::Speculator;
-
-/// Bytes that may wait to be understood before the program is not read from any more.
-pub(super) const UNREAD_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes for the program that are made without a look at whether it takes any: compressed requests can be a thousand times longer than what
 /// came.
