@@ -233,7 +233,7 @@ pub struct Column {
     pub added_default: Option<String>,
     /// For columns of views: where the column comes from.
     pub view_origin: Option<(String, String)>,
-    /// For columns of views with an origin: number of the table in the view's FROM (RDB$VIEW_CONTEXT).
+    /// For columns of views that show a column of a table in the view's FROM as it is: that table's number (RDB$VIEW_CONTEXT).
     #[serde(default)]
     pub view_context: Option<u16>,
     /// RDB$DESCRIPTION.
@@ -552,6 +552,9 @@ pub struct RoutineParameter {
     pub name: String,
     /// Type.
     pub sql_type: SqlType,
+    /// Declared digits of a NUMERIC or DECIMAL (RDB$FIELD_PRECISION).
+    #[serde(default)]
+    pub precision: Option<u8>,
     /// SEGMENT SIZE of a BLOB.
     #[serde(default)]
     pub segment_size: Option<u16>,

@@ -92,6 +92,95 @@ fn domains_that_no_column_uses_are_there_too() {
     assert_eq!(session.rows(count), ["180"]);
 }
 
+/// A column of a group, a union, a derived table or beside a window function has a domain of its own and no base, as on
+/// Firebird 5; drivers take what is not null from the base.
+#[test]
+fn columns_of_views_have_a_base_where_they_show_a_column_as_it_is() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table cu (id integer not null primary key, name varchar(10) not null)");
+    for (view, query) in [
+        ("plain", "select id, name from cu where id > 0"),
+        ("different", "select distinct id from cu"),
+        ("joined (id, other)", "select a.id, b.name from cu a left join cu b on a.id = b.id"),
+        ("grouped (id, n)", "select id, count(*) from cu group by id"),
+        ("united", "select id from cu union all select id from cu"),
+        ("windowed", "select id, row_number() over (order by id) as n from cu"),
+        ("derived", "select id from (select id from cu) d"),
+        ("over_plain", "select id from plain"),
+        ("over_grouped", "select id from grouped"),
+    ] {
+        session.execute(&format!("create view {view} as {query}"));
+        session.commit();
+    }
+    let rows = session.rows(
+        "select trim(v.rdb$relation_name) || '.' || trim(v.rdb$field_name), trim(v.rdb$base_field), v.rdb$view_context,
+           v.rdb$update_flag, iif(v.rdb$field_source = t.rdb$field_source, 'its own', 'new')
+         from rdb$relation_fields v left join rdb$relation_fields t
+           on t.rdb$relation_name = 'CU' and t.rdb$field_name = iif(v.rdb$field_name = 'OTHER', 'NAME', v.rdb$field_name)
+         join rdb$relations r on r.rdb$relation_name = v.rdb$relation_name and r.rdb$view_blr is not null
+           and r.rdb$system_flag = 0
+         order by 1",
+    );
+    let expected = [
+        "DERIVED.ID|NULL|NULL|0|new",
+        "DIFFERENT.ID|ID|1|1|its own",
+        "GROUPED.ID|NULL|NULL|0|new",
+        "GROUPED.N|NULL|NULL|0|new",
+        "JOINED.ID|ID|1|0|its own",
+        "JOINED.OTHER|NAME|2|0|its own",
+        "OVER_GROUPED.ID|ID|1|0|new",
+        "OVER_PLAIN.ID|ID|1|1|its own",
+        "PLAIN.ID|ID|1|1|its own",
+        "PLAIN.NAME|NAME|1|1|its own",
+        "UNITED.ID|NULL|NULL|0|new",
+        "WINDOWED.ID|NULL|NULL|0|new",
+        "WINDOWED.N|NULL|NULL|0|new",
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn parameters_tell_the_digits_that_were_declared() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute(
+        "create procedure p (a numeric(15, 2)) returns (b decimal(9, 1), c integer) as begin suspend; end",
+    );
+    session.execute("create function f (a numeric(4, 1)) returns numeric(38, 2) as begin return a; end");
+    session.commit();
+    let precision = |table: &str, name: &str| {
+        format!(
+            "select f.rdb$field_precision from {table} p join rdb$fields f on f.rdb$field_name = p.rdb$field_source
+             where p.{name} = '{}' order by 1",
+            if name == "rdb$procedure_name" { "P" } else { "F" }
+        )
+    };
+    assert_eq!(session.rows(&precision("rdb$procedure_parameters", "rdb$procedure_name")), ["0", "9", "15"]);
+    assert_eq!(session.rows(&precision("rdb$function_arguments", "rdb$function_name")), ["4", "38"]);
+}
+
+/// As Firebird 5 counts them in a new database, but for the privileges on tables and packages.
+#[test]
+fn everybody_may_use_the_systems_domains_character_sets_collations_and_generators() {
+    let (_database, mut session) = TestDatabase::create();
+    let rows = session.rows(
+        "select trim(rdb$user), rdb$object_type, rdb$privilege, rdb$grant_option, count(*) from rdb$user_privileges
+         where rdb$object_type in (9, 11, 14, 17) or rdb$user_type <> 8 group by 1, 2, 3, 4 order by 2, 1, 3",
+    );
+    let mut expected = Vec::new();
+    for number in ["22", "3", "4"] {
+        expected.extend(["D", "I", "R", "S", "U"].map(|letter| format!("{number}|0|{letter}|0|1")));
+    }
+    for (kind, count) in [(9, 180), (11, 52), (14, 11), (17, 149)] {
+        expected.push(format!("PUBLIC|{kind}|G|0|{count}"));
+        expected.push(format!("SYSDBA|{kind}|G|1|{count}"));
+    }
+    assert_eq!(rows, expected);
+    session.execute("create domain d as integer");
+    session.commit();
+    let own = "select trim(rdb$user), rdb$privilege, rdb$grant_option from rdb$user_privileges where rdb$relation_name = 'D'";
+    assert_eq!(session.rows(own), ["SYSDBA|G|1"]);
+}
+
 #[test]
 fn statistics_of_tables_columns_and_indexes_are_shown_without_a_command() {
     let (_database, mut session) = TestDatabase::create();

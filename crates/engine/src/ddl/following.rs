@@ -24,7 +24,10 @@ pub(super) fn follow_in_views(editor: &mut Editor<'_, '_>, table: &str, changed:
             column.precision = base.precision;
             column.segment_size = base.segment_size;
             column.array.clone_from(&base.array);
-            column.domain.clone_from(&base.domain);
+            // Of a group, a union or a derived table a view's column has a domain of its own.
+            if column.view_context.is_some() {
+                column.domain.clone_from(&base.domain);
+            }
             followed.push(column.clone());
         }
         if !followed.is_empty() {

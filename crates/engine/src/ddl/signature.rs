@@ -31,6 +31,7 @@ pub(super) fn declare_function(
     let result = RoutineParameter {
         name: String::new(),
         sql_type: declared.sql_type,
+        precision: declared.precision,
         segment_size: declared.segment_size,
         domain: declared.domain.map(|domain| domain.name.clone()),
         not_null: returns.not_null || declared.not_null,
@@ -146,6 +147,7 @@ fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Re
         parameters.push(RoutineParameter {
             name: name.to_owned(),
             sql_type: declared.sql_type,
+            precision: declared.precision,
             segment_size: declared.segment_size,
             domain: declared.domain.filter(|_| by_domain).map(|domain| domain.name.clone()),
             not_null: typed.not_null || declared.not_null,

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use farbird_sql::ast::{DefineMode, DefineView, Query, QueryBody, Select, SelectItem, TableReference};
+use farbird_sql::ast::{
+    DefineMode, DefineView, ExpressionKind, Query, QueryBody, Select, SelectItem, TableReference,
+};
 use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::api::ColumnDescription;
@@ -111,11 +113,12 @@ fn complete(editor: &mut Editor<'_, '_>, ast: &DefineView, relation: &mut Relati
         check_updatable(&ast.query.query, &relation.view_contexts)?;
     }
     let names = column_names(ast, &description.columns)?;
+    let plain = shows_rows_as_they_are(&ast.query.query.body);
     for (name, described) in names.into_iter().zip(&description.columns) {
         if relation.column(&name).is_some() {
             return Err(error::column_exists(&name, &relation.name));
         }
-        let column = view_column(editor, &environment.catalog, relation, name, described)?;
+        let column = view_column(editor, &environment.catalog, relation, name, described, plain)?;
         relation.next_field_id = relation.next_field_id.saturating_add(1);
         relation.columns.push(column);
     }
@@ -153,7 +156,7 @@ fn unnamed_items(query: &Query) -> Vec<usize> {
         match item {
             SelectItem::Star(_) | SelectItem::QualifiedStar(_) => break,
             SelectItem::Expression { value, alias: None }
-                if !matches!(value.kind, farbird_sql::ast::ExpressionKind::Column { .. }) =>
+                if !matches!(value.kind, ExpressionKind::Column { .. }) =>
             {
                 unnamed.push(place);
             }
@@ -179,6 +182,7 @@ fn view_column(
     relation: &Relation,
     name: String,
     described: &ColumnDescription,
+    shown_as_it_is: bool,
 ) -> Result<Column> {
     let base = catalog.relation(&described.relation).and_then(|table| table.column(&described.field));
     // An element of an array is called as the array is, and is another value.
@@ -191,7 +195,8 @@ fn view_column(
     let context = relation
         .view_contexts
         .iter()
-        .find(|context| context.relation == described.relation && context.alias == *alias);
+        .find(|context| context.relation == described.relation && context.alias == *alias)
+        .filter(|_| shown_as_it_is);
     let sql_type = described.column_type.sql_type;
     Ok(Column {
         name,
@@ -200,7 +205,7 @@ fn view_column(
         precision: base.map_or_else(|| digits_of(&sql_type), |column| column.precision),
         segment_size: base.and_then(|column| column.segment_size),
         array: base.and_then(|column| column.array.clone()),
-        domain: match base {
+        domain: match base.filter(|_| context.is_some()) {
             Some(column) => column.domain.clone(),
             None => editor.counters().domain_name()?,
         },
@@ -213,6 +218,20 @@ fn view_column(
         view_context: base.and(context).map(|context| context.number),
         description: None,
     })
+}
+
+/// Whether rows of the tables come through one by one: a column of a group, of a union or beside a window function is computed.
+fn shows_rows_as_they_are(body: &QueryBody) -> bool {
+    match body {
+        QueryBody::Select(select) => {
+            let windows = select.items.iter().any(|item| {
+                matches!(item, SelectItem::Expression { value, .. } if matches!(value.kind, ExpressionKind::Window(_)))
+            });
+            select.group_by.is_empty() && select.having.is_none() && !windows
+        }
+        QueryBody::Union(_) => false,
+        QueryBody::Nested(query) => shows_rows_as_they_are(&query.body),
+    }
 }
 
 /// The tables in FROM, in the order of the text, through all members of a UNION.

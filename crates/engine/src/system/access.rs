@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use farbird_types::Result;
+use farbird_types::{CharacterSet, Result};
 
 use crate::catalog::privileges::{self, object_type};
+use crate::catalog::system_tables::{domains, table};
 use crate::catalog::{Privilege, Role};
 use crate::system::row_set::RowSet;
-use crate::system::tables::{is_system, relations_in_order};
+use crate::system::tables::{is_our_own, is_system, relations_in_order};
 
 /// What an owner has of a table, and of everything else.
 const TABLE_PRIVILEGES: &str = "SIUDR";
+
+/// System tables that a system privilege (CREATE_USER_TYPES, USE_NBACKUP_UTILITY, GRANT_REVOKE_ANY_DDL_RIGHT) opens to who
+/// has it, and its number. Source: RDB$USER_PRIVILEGES of a new database of Firebird 5.0.4.
+const OPENED_TABLES: [(&str, &str); 3] =
+    [("RDB$TYPES", "3"), ("RDB$BACKUP_HISTORY", "4"), ("RDB$DB_CREATORS", "22")];
 
 pub(super) fn roles(rows: &mut RowSet<'_, '_, '_>) {
     let catalog = Arc::clone(&rows.catalog);
@@ -40,15 +46,16 @@ pub(super) fn user_privileges(rows: &mut RowSet<'_, '_, '_>) {
             owner_row(rows, &relation.owner, grantor, letter, &relation.name, object_type::RELATION);
         }
         if is_system(&relation) {
-            rows.row()
-                .text("RDB$USER", "PUBLIC")
-                .text("RDB$PRIVILEGE", "S")
-                .number("RDB$GRANT_OPTION", 0)
-                .text("RDB$RELATION_NAME", &relation.name)
-                .number("RDB$USER_TYPE", object_type::USER)
-                .number("RDB$OBJECT_TYPE", object_type::RELATION);
+            system_row(rows, ("PUBLIC", object_type::USER), 'S', &relation.name, object_type::RELATION);
+        }
+        if let Some((_, number)) = OPENED_TABLES.iter().find(|(name, _)| *name == relation.name) {
+            for letter in TABLE_PRIVILEGES.chars() {
+                let privilege = (*number, object_type::SYSTEM_PRIVILEGE);
+                system_row(rows, privilege, letter, &relation.name, object_type::RELATION);
+            }
         }
     }
+    usage_of_system_objects(rows);
     for it in catalog.procedures.values() {
         owner_row(rows, &it.owner, &it.owner, 'X', &it.name, object_type::PROCEDURE);
     }
@@ -57,6 +64,12 @@ pub(super) fn user_privileges(rows: &mut RowSet<'_, '_, '_>) {
     }
     for it in catalog.packages.values() {
         owner_row(rows, &it.owner, &it.owner, 'X', &it.name, object_type::PACKAGE);
+    }
+    for it in catalog.domains.values() {
+        owner_row(rows, &it.owner, &it.owner, 'G', &it.name, object_type::DOMAIN);
+    }
+    for it in catalog.collations.values() {
+        owner_row(rows, &it.owner, &it.owner, 'G', &it.name, object_type::COLLATION);
     }
     for it in catalog.sequences.values() {
         owner_row(rows, &it.owner, &it.owner, 'G', &it.name, object_type::SEQUENCE);
@@ -76,6 +89,36 @@ pub(super) fn user_privileges(rows: &mut RowSet<'_, '_, '_>) {
     for privilege in catalog.privileges.values() {
         privilege_row(rows, privilege);
     }
+}
+
+/// Everybody may use the system's domains, character sets, collations and generators; SYSDBA may let others.
+fn usage_of_system_objects(rows: &mut RowSet<'_, '_, '_>) {
+    let mut names: Vec<(&str, i16)> = Vec::new();
+    names.extend(
+        domains().values().filter(|it| !is_our_own(it.name)).map(|it| (it.name, object_type::DOMAIN)),
+    );
+    for character_set in CharacterSet::all() {
+        names.push((character_set.name(), object_type::CHARACTER_SET));
+        names.extend(character_set.collations().map(|(_, name, _)| (name, object_type::COLLATION)));
+    }
+    for fields in table(include_str!("../../data/system-generators.tsv")) {
+        names.extend(fields.first().map(|name| (*name, object_type::SEQUENCE)));
+    }
+    for (name, kind) in names {
+        owner_row(rows, "SYSDBA", "", 'G', name, kind);
+        system_row(rows, ("PUBLIC", object_type::USER), 'G', name, kind);
+    }
+}
+
+/// What somebody has of the system's own without anybody having granted it.
+fn system_row(rows: &mut RowSet<'_, '_, '_>, user: (&str, i16), letter: char, object: &str, kind: i16) {
+    rows.row()
+        .text("RDB$USER", user.0)
+        .text("RDB$PRIVILEGE", letter.encode_utf8(&mut [0; 4]))
+        .number("RDB$GRANT_OPTION", 0)
+        .text("RDB$RELATION_NAME", object)
+        .number("RDB$USER_TYPE", user.1)
+        .number("RDB$OBJECT_TYPE", kind);
 }
 
 fn owner_row(

@@ -41,7 +41,7 @@ pub(super) fn relations_in_order(catalog: &Catalog) -> Vec<Arc<Relation>> {
 }
 
 /// Whether a system object is Farbird's own.
-fn is_our_own(name: &str) -> bool {
+pub(super) fn is_our_own(name: &str) -> bool {
     name.starts_with("FARBIRD$")
 }
 
@@ -140,8 +140,7 @@ pub(super) fn relation_fields(rows: &mut RowSet<'_, '_, '_>) {
 fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &Column, position: i64) {
     let system = is_system(relation);
     let computed = column.computed_source.is_some();
-    // A view of several tables cannot be written through.
-    let read_only = relation.is_view() && (column.view_origin.is_none() || relation.view_contexts.len() != 1);
+    let read_only = relation.is_view() && !writes_through(&rows.catalog, relation, column);
     rows.row()
         .text("RDB$FIELD_NAME", &column.name)
         .text("RDB$RELATION_NAME", &relation.name)
@@ -151,7 +150,7 @@ fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &C
         .number("RDB$FIELD_ID", column.field_id)
         .blob("RDB$DESCRIPTION", column.description.as_deref())
         .flag("RDB$SYSTEM_FLAG", system)
-        .optional_text("RDB$BASE_FIELD", column.view_origin.as_ref().map(|(_, base)| base));
+        .optional_text("RDB$BASE_FIELD", base_column(column));
     rows.optional_number("RDB$VIEW_CONTEXT", column.view_context);
     // Of system columns their domains say it.
     if column.not_null && !system {
@@ -170,6 +169,25 @@ fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &C
     if !system && collation.0 != 0 {
         rows.number("RDB$COLLATION_ID", collation.number());
     }
+}
+
+/// The column of a table that a view's column shows as it is.
+fn base_column(column: &Column) -> Option<&String> {
+    column.view_context.and(column.view_origin.as_ref()).map(|(_, base)| base)
+}
+
+/// Whether what is written to a view's column comes to a column of a table: through views of one table only, each of
+/// which shows its table's column as it is.
+fn writes_through(catalog: &Catalog, view: &Relation, column: &Column) -> bool {
+    let Some((table, base)) = column.view_context.and(column.view_origin.as_ref()) else { return false };
+    // A view cannot show itself: this ends with a table.
+    view.view_contexts.len() == 1
+        && match catalog.relation(table) {
+            Some(below) if below.is_view() => {
+                below.column(base).is_some_and(|column| writes_through(catalog, below, column))
+            }
+            _ => true,
+        }
 }
 
 /// RDB$FIELDS: the system's domains, the users', and the one behind each column, parameter and result.
@@ -203,7 +221,7 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for relation in relations_in_order(&catalog).iter().filter(|relation| !is_system(relation)) {
         for column in &relation.columns {
-            let own = !catalog.domains.contains_key(&column.domain) && column.view_origin.is_none();
+            let own = !catalog.domains.contains_key(&column.domain) && base_column(column).is_none();
             if own && seen.insert(column.domain.clone()) {
                 let declared = Declared {
                     precision: column.precision,
@@ -275,7 +293,11 @@ fn parameter_fields(rows: &mut RowSet<'_, '_, '_>, kind: RoutineKind, routine: &
     for (number, parameter) in routine.inputs.iter().chain(&routine.outputs).enumerate() {
         if parameter.domain.is_none() {
             let name = parameter_domain(kind, routine, number);
-            let declared = Declared { precision: None, segment_size: parameter.segment_size, array: None };
+            let declared = Declared {
+                precision: parameter.precision,
+                segment_size: parameter.segment_size,
+                array: None,
+            };
             field_row(rows, &name, &parameter.sql_type, declared, false, &routine.owner);
         }
     }

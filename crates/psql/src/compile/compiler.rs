@@ -24,6 +24,7 @@ pub(super) fn blob_util_input(name: &ast::ObjectName) -> Option<RoutineParameter
     Some(RoutineParameter {
         name: input.to_owned(),
         sql_type,
+        precision: None,
         segment_size: None,
         domain: None,
         not_null: true,
