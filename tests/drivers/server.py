@@ -1,4 +1,5 @@
-"""A Farbird server of a test's own: started on a free port with a fresh data folder, stopped, killed, started again."""
+"""The servers that tests run against: a Farbird of a test's own (started on a free port with a fresh data folder, stopped,
+killed, started again), or one that somebody else started."""
 
 import os
 import signal
@@ -80,6 +81,44 @@ class Farbird:
 
     def database(self, name):
         return f"{name}.fbd"
+
+
+class OtherServer:
+    """A server that somebody else started."""
+
+    def __init__(self, address, user, password, database_prefix, restart_command=None):
+        self.host, _, port = address.rpartition(":")
+        self.port = int(port)
+        self.user, self.password = user, password
+        self.prefix, self.restart_command = database_prefix, restart_command
+        self.run = f"{os.getpid()}"
+
+    def start(self):
+        if not answers(self.host, self.port):
+            sys.exit(f"nothing answers at {self.host}:{self.port}")
+
+    def died(self):
+        return None if answers(self.host, self.port) else f"nothing answers at {self.host}:{self.port} any more"
+
+    def stop(self):
+        return None
+
+    def restart(self):
+        """Without a command the second phase still runs, on new attachments."""
+        if not self.restart_command:
+            return None
+        if subprocess.run(self.restart_command, shell=True).returncode:
+            return f"failed: {self.restart_command}"
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not answers(self.host, self.port) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return None
+
+    def close(self):
+        pass
+
+    def database(self, name):
+        return f"{self.prefix.rstrip('/')}/{name}-{self.run}.fdb"
 
 
 def free_port():

@@ -1,0 +1,1 @@
+"""The Django application of the working day: a small shop."""
