@@ -1,13 +1,18 @@
 //! A database of a server as a backup in gbak's format reads it: any server that speaks the Firebird protocol.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::Read;
 use std::sync::Arc;
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, Isolation, Transaction, TransactionOptions};
+use farbird_client::{
+    ArrayColumn as DescribedArray, ConnectOptions, Isolation, Transaction, TransactionOptions,
+};
 use farbird_engine::backup::CancelFlag;
-use farbird_engine::gbak::write::{BlobShape, BlobSink, Database, RowVisitor};
-use farbird_types::{BlobId, Error, isc};
+use farbird_engine::gbak::write::{ArrayColumn, BlobShape, BlobSink, Database, RowVisitor};
+use farbird_types::{BlobId, Error, Value, isc};
 
 /// Bytes of a segment: a server does not tell how its BLOBs are cut.
 const SEGMENT_BYTES: u16 = 32_000;
@@ -17,6 +22,8 @@ pub(crate) struct ServerDatabase {
     connection: Connection,
     transaction: Transaction,
     cancel: Arc<CancelFlag>,
+    /// The arrays that were asked for until now, by table and column.
+    arrays: RefCell<HashMap<(String, String), DescribedArray>>,
 }
 
 impl ServerDatabase {
@@ -38,7 +45,8 @@ impl ServerDatabase {
             ..TransactionOptions::default()
         };
         let transaction = connection.begin(&snapshot)?;
-        Ok(ServerDatabase { connection, transaction, cancel: Arc::clone(cancel) })
+        let arrays = RefCell::default();
+        Ok(ServerDatabase { connection, transaction, cancel: Arc::clone(cancel), arrays })
     }
 
     /// Takes leave.
@@ -83,5 +91,18 @@ impl Database for ServerDatabase {
             anyhow::bail!("a blob is longer than its server said");
         }
         Ok(())
+    }
+
+    fn array(&self, id: BlobId, column: ArrayColumn<'_>) -> anyhow::Result<Vec<Value>> {
+        self.check_interrupted()?;
+        let mut known = self.arrays.borrow_mut();
+        let key = (column.relation.to_owned(), column.name.to_owned());
+        let described = match known.entry(key) {
+            Entry::Occupied(described) => described.into_mut(),
+            Entry::Vacant(place) => {
+                place.insert(self.connection.array_column(&self.transaction, column.relation, column.name)?)
+            }
+        };
+        Ok(self.connection.read_array(&self.transaction, described, id)?.elements().to_vec())
     }
 }

@@ -471,6 +471,22 @@ fn a_backup_for_gbak_and_its_script_stay_together() {
     assert!(left_out.iter().any(|it| it == "view V_LOW"), "{left_out:?}");
 }
 
+/// Of all arrays of a table, whatever they are of.
+const ELEMENTS: &str = "select id, s[1] s, i[1, 1] i, i[2, 3] j, n[2] n, v[-1] v, '[' || v[1] || ']' w, c[1] c, f[2] f, \
+     d[0] d, ts[1] ts, bo[2] bo, w[1] x, bi[2] bi, last_one from arrays order by id";
+
+#[test]
+fn arrays_go_into_a_backup_and_come_back() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    restore(folder, &["firebird3-arrays.fbk"], "a.fbd");
+    let output = farbird(folder, &["backup", "a.fbd", "a.fbk", "--format", "gbak"]);
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    let output = farbird(folder, &["restore", "a.fbk", "b.fbd"]);
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(rows(folder, "a.fbd", ELEMENTS), rows(folder, "b.fbd", ELEMENTS));
+}
+
 #[test]
 fn arrays_come_over_with_their_elements() {
     for file in ["firebird3-arrays.fbk", "firebird3-arrays-native.fbk"] {
@@ -479,12 +495,7 @@ fn arrays_come_over_with_their_elements() {
         let file = data(file).display().to_string();
         let output = farbird(folder, &["restore", &file, "app.fbd"]);
         assert!(output.status.success(), "{file}: {}{}", text(&output.stdout), text(&output.stderr));
-        let elements = rows(
-            folder,
-            "app.fbd",
-            "select id, s[1] s, i[1, 1] i, i[2, 3] j, n[2] n, v[-1] v, '[' || v[1] || ']' w, c[1] c, f[2] f, d[0] d, \
-             ts[1] ts, bo[2] bo, w[1] x, bi[2] bi, last_one from arrays order by id",
-        );
+        let elements = rows(folder, "app.fbd", ELEMENTS);
         let elements: Vec<Value> =
             elements.iter().map(|row| serde_json::from_str(row).expect("a row")).collect();
         assert_eq!(

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use farbird_gbak::write::{BlobShape, BlobSink, Database, RowVisitor};
+use farbird_gbak::write::{ArrayColumn, BlobShape, BlobSink, Database, RowVisitor};
 use farbird_store::{SegmentRead, StoreOptions};
-use farbird_types::{BlobId, CharacterSet, Error};
+use farbird_types::{BlobId, CharacterSet, Error, Value};
 
 use super::runner::stop_with;
 use crate::api::{
@@ -150,5 +150,9 @@ impl Database for FileDatabase {
             }
         }
         Ok(attachment.close_blob(blob)?)
+    }
+
+    fn array(&self, id: BlobId, column: ArrayColumn<'_>) -> Result<Vec<Value>, CopyError> {
+        Ok(self.attachment.borrow().array_slice(self.transaction, id, column.bounds)?)
     }
 }

@@ -47,13 +47,10 @@ impl Made {
     /// What is not in the backup or not as it was, and why.
     fn differences(&self) -> Vec<(String, String)> {
         let left_out = self.written.left_out.iter().map(|it| (it.to_string(), it.reason().to_owned()));
-        let arrays = self.written.arrays.iter();
-        let arrays = arrays
-            .map(|it| (format!("column {it}"), "arrays are not copied: they are NULL there".to_owned()));
         let owners = self.changed_owners.iter().map(|(object, owner)| {
             (format!("owner of {object}"), format!("it was {owner}: it will be whoever runs the script"))
         });
-        left_out.chain(arrays).chain(owners).chain(self.stale.clone()).collect()
+        left_out.chain(owners).chain(self.stale.clone()).collect()
     }
 }
 

@@ -6,10 +6,11 @@ use std::io::Write;
 
 use farbird_types::Value;
 
+use super::array::ArrayOf;
 use super::definitions::{Definitions, RelationOf, RoutineOf, count_of, quoted};
 use super::left_out::LeftOut;
 use super::output::Output;
-use super::{BlobShape, BlobSink, Database, row};
+use super::{ArrayColumn, BlobShape, BlobSink, Database, row};
 use crate::attribute::{field, physical, relation};
 use crate::record::{Record, RecordKind};
 use crate::{FieldKind, RowField};
@@ -34,8 +35,6 @@ pub struct Written {
     pub bytes: u64,
     /// What has no BLR, or no records here.
     pub left_out: Vec<LeftOut>,
-    /// Columns whose arrays are NULL there: `TABLE.COLUMN`.
-    pub arrays: Vec<String>,
     /// What each table held.
     pub contents: Vec<TableContents>,
 }
@@ -175,7 +174,7 @@ impl<D: Database, W: Write> Copy<'_, '_, D, W> {
         domains: &HashMap<String, &Record>,
     ) -> Result<u64, WriteFailure<D::Error>> {
         (self.observer)(name, self.written.rows, self.output.bytes());
-        let (mut fields, mut list) = (Vec::new(), Vec::new());
+        let (mut fields, mut list, mut arrays) = (Vec::new(), Vec::new(), Vec::new());
         for record in &table.fields {
             if record.number(field::COMPUTED_FLAG).is_some_and(|it| it != 0) {
                 continue;
@@ -185,11 +184,8 @@ impl<D: Database, W: Write> Copy<'_, '_, D, W> {
             let kind = RowField::of(record, domain).ok_or_else(|| {
                 WriteFailure::Words(format!("table {name}: the type of column {column} is not known"))
             })?;
+            arrays.push(ArrayOf::of(&column, record, domain));
             match kind.kind {
-                FieldKind::Array => {
-                    self.written.arrays.push(format!("{name}.{column}"));
-                    list.push("null".to_owned());
-                }
                 FieldKind::Blob => {
                     let column = self.quoted(&column);
                     list.push(format!("{column}, octet_length({column})"));
@@ -228,6 +224,16 @@ impl<D: Database, W: Write> Copy<'_, '_, D, W> {
                     database.blob(*id, *length, &mut sink)?;
                     self.written.blobs += 1;
                     self.written.blob_bytes += length;
+                }
+            }
+            for ((field, value), array) in fields.iter().zip(&values).zip(&arrays) {
+                let (Some(array), Value::Blob(id)) = (array, value) else { continue };
+                let column = ArrayColumn { relation: name, name: &array.name, bounds: &array.bounds };
+                let elements = database.array(*id, column)?;
+                if !self.output.array(field.number, array, &elements)? {
+                    words =
+                        Some(format!("table {name}: an element of column {} is not of its type", array.name));
+                    return Err(std::io::Error::other("an element of another type").into());
                 }
             }
             checksum = checksum.wrapping_add(hasher.finish());

@@ -3,7 +3,7 @@
 //! | module | what it knows |
 //! |---|---|
 //! | `output` | records, rows and BLOBs as bytes |
-//! | `row` | a row in XDR, and how it is packed |
+//! | `row`, `array` | a row in XDR, and how it is packed; the arrays behind it |
 //! | `columns` | which column of the system tables each attribute is |
 //! | `definitions` | reading them |
 //! | `leaving_out` | taking out of them what a restore could not run |
@@ -18,6 +18,7 @@
 //!
 //! Source: what Firebird's gbak writes and reads (src/burp of Firebird 3.0 to 5.0).
 
+mod array;
 mod columns;
 mod copy;
 mod definitions;
@@ -61,6 +62,17 @@ pub trait BlobSink<E> {
 /// Who takes rows.
 pub type RowVisitor<'a, E> = dyn FnMut(&[Value]) -> Result<(), E> + 'a;
 
+/// A column that is an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArrayColumn<'a> {
+    /// Its table.
+    pub relation: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// First and last subscript of each dimension.
+    pub bounds: &'a [(i32, i32)],
+}
+
 /// A database as a backup reads it: in one snapshot, texts in the character sets of their columns.
 pub trait Database {
     /// Why something cannot be read; or written, by whom it is handed to.
@@ -77,4 +89,10 @@ pub trait Database {
     /// # Errors
     /// That it cannot be read; those of the sink.
     fn blob(&self, id: BlobId, bytes: u64, sink: &mut dyn BlobSink<Self::Error>) -> Result<(), Self::Error>;
+
+    /// The elements of an array of the row at hand, the last subscript running fastest.
+    ///
+    /// # Errors
+    /// That it cannot be read.
+    fn array(&self, id: BlobId, column: ArrayColumn<'_>) -> Result<Vec<Value>, Self::Error>;
 }

@@ -6,6 +6,7 @@ use std::io::{Result, Write};
 use farbird_types::Value;
 
 use super::BlobShape;
+use super::array::ArrayOf;
 use super::row;
 use crate::attribute::{backup, blob, data, xdr};
 use crate::record::{Attribute, Record, RecordKind};
@@ -123,6 +124,16 @@ impl<W: Write> Output<W> {
         self.put(&packed)?;
         encoded.clear();
         (self.row, self.packed) = (encoded, packed);
+        Ok(true)
+    }
+
+    /// An array. False for elements that are not of its type: nothing is written then.
+    pub(super) fn array(&mut self, field: i64, array: &ArrayOf, elements: &[Value]) -> Result<bool> {
+        let mut encoded = vec![RecordKind::Array as u8];
+        if array.encode(field, elements, &mut encoded).is_none() {
+            return Ok(false);
+        }
+        self.put(&encoded)?;
         Ok(true)
     }
 

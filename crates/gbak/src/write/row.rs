@@ -17,9 +17,8 @@ pub(super) fn encode(fields: &[RowField], values: &[Value], out: &mut Vec<u8>) -
     for (field, value) in fields.iter().zip(values) {
         encode_value(field.kind, value, out)?;
     }
-    for (field, value) in fields.iter().zip(values) {
-        // Arrays are not written.
-        let missing = matches!(value, Value::Null) || field.kind == FieldKind::Array;
+    for value in values.iter().take(fields.len()) {
+        let missing = matches!(value, Value::Null);
         out.extend_from_slice(&if missing { MISSING } else { 0 }.to_be_bytes());
     }
     Some(())
@@ -55,7 +54,7 @@ pub(super) fn native_bytes(fields: &[RowField]) -> u32 {
     u32::try_from(values.next_multiple_of(2) + 2 * fields.len()).unwrap_or(u32::MAX)
 }
 
-fn encode_value(kind: FieldKind, value: &Value, out: &mut Vec<u8>) -> Option<()> {
+pub(super) fn encode_value(kind: FieldKind, value: &Value, out: &mut Vec<u8>) -> Option<()> {
     match (kind, value) {
         (FieldKind::Text { length, character_set }, _) => {
             let bytes = text_bytes(value)?;
