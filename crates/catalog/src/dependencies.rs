@@ -182,6 +182,11 @@ impl Finder<'_> {
             {
                 self.add(user, domain, object_type::DOMAIN, None);
             }
+            if let Some((table, column)) = &parameter.type_of_column {
+                let is_view = self.catalog.relation(table).is_some_and(|it| it.is_view());
+                let kind = if is_view { object_type::VIEW } else { object_type::RELATION };
+                self.add(user, table, kind, Some(column));
+            }
         }
     }
 

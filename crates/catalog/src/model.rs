@@ -560,6 +560,9 @@ pub struct RoutineParameter {
     pub segment_size: Option<u16>,
     /// Domain's name, if declared by one.
     pub domain: Option<String>,
+    /// Table and column, if declared by TYPE OF COLUMN.
+    #[serde(default)]
+    pub type_of_column: Option<(String, String)>,
     /// NOT NULL.
     pub not_null: bool,
     /// Default as written, from DEFAULT or `=` on.

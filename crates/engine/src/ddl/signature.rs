@@ -1,8 +1,9 @@
 //! What routines are declared with: parameters, results, SQL SECURITY, and where their texts begin.
 
 use farbird_sql::ast::{
-    DataTypeKind, DdlStatement, FunctionSignature, PackageBodyItem, PackageItem, ParameterDeclaration,
-    ProcedureSignature, RoutineBody, RoutineDefinition, Source, SqlSecurity, SqlSecurityChange,
+    DataType, DataTypeKind, DdlStatement, FunctionSignature, PackageBodyItem, PackageItem,
+    ParameterDeclaration, ProcedureSignature, RoutineBody, RoutineDefinition, Source, SqlSecurity,
+    SqlSecurityChange,
 };
 use farbird_types::{Error, Result, isc};
 
@@ -34,11 +35,22 @@ pub(super) fn declare_function(
         precision: declared.precision,
         segment_size: declared.segment_size,
         domain: declared.domain.map(|domain| domain.name.clone()),
+        type_of_column: column_named(&returns.data_type),
         not_null: returns.not_null || declared.not_null,
         default_source: None,
         description: None,
     };
     Ok((declare(editor, &signature.parameters)?, result))
+}
+
+/// Table and column of TYPE OF COLUMN.
+fn column_named(data_type: &DataType) -> Option<(String, String)> {
+    match &data_type.kind {
+        DataTypeKind::TypeOfColumn { relation, column } => {
+            Some((relation.name.as_str().to_owned(), column.as_str().to_owned()))
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn definer(security: Option<SqlSecurity>) -> Option<bool> {
@@ -150,6 +162,7 @@ fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Re
             precision: declared.precision,
             segment_size: declared.segment_size,
             domain: declared.domain.filter(|_| by_domain).map(|domain| domain.name.clone()),
+            type_of_column: column_named(&typed.data_type),
             not_null: typed.not_null || declared.not_null,
             default_source,
             description: None,

@@ -176,9 +176,14 @@ pub(super) fn procedure_parameters(rows: &mut RowSet<'_, '_, '_>) {
                 .number("RDB$PARAMETER_TYPE", kind);
             parameter_columns(rows, RoutineKind::Procedure, procedure, place, parameter);
             rows.optional_text("RDB$PACKAGE_NAME", procedure.package.as_deref());
-            rows.number("RDB$PARAMETER_MECHANISM", 0);
+            rows.number("RDB$PARAMETER_MECHANISM", mechanism(parameter));
         }
     }
+}
+
+/// 1: TYPE OF COLUMN.
+fn mechanism(parameter: &RoutineParameter) -> i64 {
+    i64::from(parameter.type_of_column.is_some())
 }
 
 /// What parameters of procedures and arguments of functions have in common.
@@ -189,12 +194,20 @@ fn parameter_columns(
     place: usize,
     parameter: &RoutineParameter,
 ) {
-    let domain = parameter.domain.clone().unwrap_or_else(|| parameter_domain(kind, routine, place));
+    let of_column = parameter.type_of_column.as_ref().and_then(|(table, column)| {
+        let column = rows.catalog.relation(table)?.column(column)?;
+        Some(column.domain.clone())
+    });
+    let named = parameter.domain.clone().or(of_column);
+    let domain = named.unwrap_or_else(|| parameter_domain(kind, routine, place));
     rows.text("RDB$FIELD_SOURCE", &domain)
         .blob("RDB$DESCRIPTION", parameter.description.as_deref())
         .number("RDB$SYSTEM_FLAG", 0);
     rows.blob("RDB$DEFAULT_SOURCE", parameter.default_source.as_deref())
         .compiled("RDB$DEFAULT_VALUE", parameter.default_source.is_some());
+    if let Some((table, column)) = &parameter.type_of_column {
+        rows.text("RDB$RELATION_NAME", table).text("RDB$FIELD_NAME", column);
+    }
     if parameter.not_null {
         rows.number("RDB$NULL_FLAG", 1);
     }
@@ -235,7 +248,7 @@ pub(super) fn function_arguments(rows: &mut RowSet<'_, '_, '_>) {
             }
             parameter_columns(rows, RoutineKind::Function, function, place, parameter);
             rows.optional_text("RDB$PACKAGE_NAME", function.package.as_deref());
-            rows.number("RDB$ARGUMENT_MECHANISM", 0);
+            rows.number("RDB$ARGUMENT_MECHANISM", mechanism(parameter));
         }
     }
 }

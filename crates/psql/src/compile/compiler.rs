@@ -27,6 +27,7 @@ pub(super) fn blob_util_input(name: &ast::ObjectName) -> Option<RoutineParameter
         precision: None,
         segment_size: None,
         domain: None,
+        type_of_column: None,
         not_null: true,
         default_source: None,
         description: None,
