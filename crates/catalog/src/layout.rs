@@ -60,7 +60,7 @@ fn added_defaults(relation: &Relation) -> Vec<Value> {
 fn added_default(column: &Column) -> Option<Value> {
     let text = column.added_default.as_ref()?;
     // The text was made of a value of this type (see ddl): nothing in it depends on a session or the time.
-    let context = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
+    let context = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default, ..CastContext::UTC };
     convert::cast(&Value::text(text), &column.sql_type, &context).ok()
 }
 

@@ -163,6 +163,8 @@ impl World {
                 default_statement_timeout: None,
                 first_rows: None,
                 default_first_rows: false,
+                decimal: Default::default(),
+                original_decimal: Default::default(),
                 bindings: Default::default(),
                 process_id: None,
             }),

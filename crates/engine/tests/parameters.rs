@@ -47,6 +47,7 @@ fn given(text: &str, column: &ColumnDescription) -> Value {
             let context = CastContext {
                 session_zone: farbird_types::ZoneId(u16::MAX),
                 now: farbird_types::Timestamp::default,
+                ..CastContext::UTC
             };
             convert::cast(&Value::text(text), &sql_type.of_parameter_value(), &context)
                 .expect("a value of the type")

@@ -99,7 +99,11 @@ impl<'a> ExecutionContext<'a> {
                 now,
                 texts: budget.reserve(),
                 budget,
-                cast: CastContext { session_zone: now.zone, now: clock::utc },
+                cast: CastContext {
+                    session_zone: now.zone,
+                    now: clock::utc,
+                    decimal: session.settings.lock().decimal,
+                },
                 definer: None,
             },
             above,

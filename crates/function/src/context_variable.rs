@@ -212,8 +212,8 @@ fn system_variable(context: &Context<'_>, name: &str) -> Result<Option<String>> 
             Some(settings().statement_timeout.map_or(0, |timeout| timeout.as_millis()).to_string())
         }
         "PARALLEL_WORKERS" => Some(session.parallel_workers().to_string()),
-        "DECFLOAT_ROUND" => Some("HALF_UP".to_owned()),
-        "DECFLOAT_TRAPS" => Some("Division_by_zero,Invalid_operation,Overflow".to_owned()),
+        "DECFLOAT_ROUND" => Some(settings().decimal.rounding.name().to_owned()),
+        "DECFLOAT_TRAPS" => Some(settings().decimal.traps.to_string()),
         "TRANSACTION_ID" => Some(context.transaction.store.id().0.to_string()),
         "ISOLATION_LEVEL" => Some(
             match parameters.isolation {

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use farbird_types::decimal::{Decimal, DecimalParts, Precision, Rounding};
+use farbird_types::decimal::{Decimal, DecimalContext, DecimalParts, Precision, Rounding};
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::context::Context;
@@ -68,12 +68,12 @@ fn decfloat_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<ColumnType
 }
 
 /// The result in the precision that was promised.
-fn result(value: Decimal, call: &Call<'_>) -> Result<Value> {
+fn result(context: &Context<'_>, value: Decimal, call: &Call<'_>) -> Result<Value> {
     let precision = match call.result_type() {
         SqlType::DecFloat16 => Precision::Sixteen,
         _ => Precision::ThirtyFour,
     };
-    Ok(Value::DecFloat(value.rounded(precision, Rounding::HalfUp)?))
+    Ok(Value::DecFloat(value.rounded(precision, &context.cast.decimal)?))
 }
 
 /// 0: equal in value and form; 1: less; 2: greater or of other form; 3: one is no number.
@@ -140,14 +140,15 @@ fn normalize(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
         }
         None => operand,
     };
-    result(normalized, call)
+    result(context, normalized, call)
 }
 
 /// The first number with the second's number of digits after the point.
 fn quantize(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     let operand = decimal(context, call.argument(0))?;
     let pattern = decimal(context, call.argument(1))?;
-    result(operand.quantize(pattern, Rounding::HalfUp)?, call)
+    let quantized = operand.quantize(pattern, &context.cast.decimal)?;
+    result(context, quantized, call)
 }
 
 // ---- Continuous functions ----
@@ -196,7 +197,7 @@ pub(super) fn square_root(operand: Decimal) -> Result<Decimal> {
 /// The root without digits that squaring shows to be needless.
 fn trimmed(root: Decimal, square: Decimal) -> Result<Decimal> {
     let Some((negative, coefficient, exponent)) =
-        root.rounded(Precision::Sixteen, Rounding::HalfUp)?.reduced()
+        root.rounded(Precision::Sixteen, &DecimalContext::DEFAULT)?.reduced()
     else {
         return Ok(root);
     };

@@ -339,7 +339,7 @@ fn cut(context: &mut Context<'_>, call: &Call<'_>, how: Cut) -> Result<Value> {
             argument::exact_result(cut, scale, call.result_type())
         }
         Number::Decimal(decimal) => {
-            let rounding = if how == Cut::Round { Rounding::HalfUp } else { Rounding::Down };
+            let rounding = if how == Cut::Round { context.cast.decimal.rounding } else { Rounding::Down };
             let DecimalParts::Finite { exponent, .. } = decimal.parts() else {
                 return Ok(Value::DecFloat(decimal));
             };

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use farbird_budget::{Account, StatementBudget};
+use farbird_types::decimal::DecimalContext;
 use farbird_types::{Date, Time, Timestamp, TimestampTz, ZoneId};
 use parking_lot::Mutex;
 
@@ -69,6 +70,10 @@ pub struct SessionSettings {
     pub first_rows: Option<bool>,
     /// The server's own choice, where SET OPTIMIZE says nothing.
     pub default_first_rows: bool,
+    /// SET DECFLOAT ROUND, SET DECFLOAT TRAPS.
+    pub decimal: DecimalContext,
+    /// What it attached with: ALTER SESSION RESET goes back to it.
+    pub original_decimal: DecimalContext,
     /// SET BIND.
     pub bindings: Bindings,
     /// The client's process, which a program that takes an attachment made ahead says later than the rest.

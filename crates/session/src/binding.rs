@@ -489,7 +489,7 @@ fn can_become(from: &Form, to: &Form, written: Written) -> bool {
         }
         other => other,
     };
-    let context = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
+    let context = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default, ..CastContext::UTC };
     convert::cast(&sample(from), &target, &context).is_ok()
 }
 

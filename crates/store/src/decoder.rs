@@ -12,7 +12,8 @@ use crate::store::Inner;
 use crate::{Projection, RelationLayout, Result, RowId, StoreError};
 
 /// Stored values are converted without a session: in GMT, and without a present.
-const STORED: CastContext = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
+const STORED: CastContext =
+    CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default, ..CastContext::UTC };
 
 /// Decodes rows of all formats of a layout for one projection.
 pub(crate) struct RowDecoder<'a> {

@@ -98,6 +98,8 @@ impl Attachment {
                 default_statement_timeout: None,
                 first_rows: None,
                 default_first_rows: false,
+                decimal: Default::default(),
+                original_decimal: Default::default(),
                 bindings: Default::default(),
                 process_id: options.client.process_id,
             }),

@@ -1,8 +1,9 @@
-//! SET ROLE, SET TIME ZONE, timeouts and ALTER SESSION RESET.
+//! SET ROLE, SET TIME ZONE, SET DECFLOAT, timeouts and ALTER SESSION RESET.
 
 use std::time::Duration;
 
 use farbird_sql::ast::{OptimizeFor, SessionStatement, Timeout, TimeoutUnit};
+use farbird_types::decimal::{Condition, Conditions, Rounding};
 use farbird_types::{Error, Result, ZoneId, isc};
 
 use crate::attachment::Attachment;
@@ -46,11 +47,45 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
         }
         // It says how the server may go about its work; nothing that a client sees follows from it.
         SessionStatement::SetDebugOption { .. } => {}
-        SessionStatement::SetSessionIdleTimeout(_)
-        | SessionStatement::SetDecFloatRound(_)
-        | SessionStatement::SetDecFloatTraps(_) => return Err(Error::new(isc::WISH_LIST)),
+        SessionStatement::SetDecFloatRound(mode) => {
+            session.settings.lock().decimal.rounding = rounding(mode.as_str())?;
+        }
+        SessionStatement::SetDecFloatTraps(names) => {
+            session.settings.lock().decimal.traps = traps(names.iter().map(|name| name.as_str()))?;
+        }
+        SessionStatement::SetSessionIdleTimeout(_) => return Err(Error::new(isc::WISH_LIST)),
     }
     Ok(())
+}
+
+impl Attachment {
+    /// What a client asks for in its DPB: a rounding mode, where an empty text asks for nothing, and traps separated by commas.
+    ///
+    /// # Errors
+    /// `isc_invalid_decfloat_round`, `isc_invalid_decfloat_trap`.
+    pub fn set_initial_decfloat(&self, mode: &str, trapped: Option<&str>) -> Result<()> {
+        let mut settings = self.session.settings.lock();
+        if !mode.is_empty() {
+            settings.decimal.rounding = rounding(mode)?;
+        }
+        if let Some(trapped) = trapped {
+            let names = trapped.split(',').map(str::trim).filter(|name| !name.is_empty());
+            settings.decimal.traps = traps(names)?;
+        }
+        settings.original_decimal = settings.decimal;
+        Ok(())
+    }
+}
+
+fn rounding(name: &str) -> Result<Rounding> {
+    Rounding::by_name(name).ok_or_else(|| Error::new(isc::INVALID_DECFLOAT_ROUND).with(name))
+}
+
+fn traps<'n>(mut names: impl Iterator<Item = &'n str>) -> Result<Conditions> {
+    names.try_fold(Conditions::NONE, |traps, name| match Condition::by_name(name) {
+        Some(condition) => Ok(traps.with(condition)),
+        None => Err(Error::new(isc::INVALID_DECFLOAT_TRAP).with(name)),
+    })
 }
 
 /// ALTER SESSION RESET: settings as at the start, open transactions rolled back.
@@ -73,6 +108,7 @@ fn reset(attachment: &mut Attachment) -> Result<()> {
     settings.time_zone = settings.original_time_zone;
     settings.statement_timeout = None;
     settings.first_rows = None;
+    settings.decimal = settings.original_decimal;
     settings.bindings.reset();
     drop(settings);
     session.context_variables.lock().clear();

@@ -510,8 +510,8 @@ impl Attachment {
 
     /// What conversions of this session's values need.
     pub fn cast_context(&self) -> CastContext {
-        let session_zone = self.session.settings.lock().time_zone;
-        CastContext { session_zone, now: clock::utc }
+        let settings = self.session.settings.lock();
+        CastContext { session_zone: settings.time_zone, now: clock::utc, decimal: settings.decimal }
     }
 
     /// As which type the client is to be shown a type: SET BIND.

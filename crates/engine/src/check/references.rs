@@ -18,7 +18,8 @@ use crate::execute::key_text;
 const ROWS_PER_BATCH: usize = 1_000;
 
 /// Keys of the two tables may differ in their width; they are converted without a session.
-const STORED: CastContext = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
+const STORED: CastContext =
+    CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default, ..CastContext::UTC };
 
 /// A foreign key, resolved.
 struct Reference<'a> {

@@ -170,7 +170,11 @@ impl<'a> Loading<'a> {
                 Value::Text(text)
             }
             (value, sql_type) if !is_of(&value, sql_type) => {
-                let context = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
+                let context = CastContext {
+                    session_zone: ZoneId(u16::MAX),
+                    now: Timestamp::default,
+                    ..CastContext::UTC
+                };
                 convert::cast(&value, sql_type, &context)
                     .map_err(|error| GbakError::Words(format!("column {}: {error}", target.name)))?
             }
@@ -217,7 +221,8 @@ impl<'a> Loading<'a> {
             .ok_or_else(|| GbakError::Words(format!("column {}: an array that is damaged", target.name)))?;
         let bounds: Vec<(i32, i32)> = header.bounds.iter().filter_map(|it| as_bounds(*it)).collect();
         let places = shape.places(&bounds).map_err(refused)?;
-        let context = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
+        let context =
+            CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default, ..CastContext::UTC };
         let mut contents = ArrayContents::new(ArrayShape::clone(shape));
         for (place, element) in places.into_iter().zip(&elements) {
             contents.set(place, element, &context).map_err(refused)?;

@@ -1,7 +1,7 @@
 //! SUM and AVG: exact numbers exactly, in INT128; DECFLOAT as DECFLOAT(34); FLOAT and DOUBLE as DOUBLE.
 
 use farbird_budget::extend_within;
-use farbird_types::decimal::{Decimal, Precision, Rounding};
+use farbird_types::decimal::{Decimal, Precision};
 use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, isc};
 use farbird_vector::{Column, Selection, Unit};
 
@@ -109,7 +109,9 @@ impl Accumulator for Sum {
             (Total::Exact(total), Number::Exact(unscaled, _)) => {
                 *total = total.checked_add(unscaled).ok_or_else(overflow)?;
             }
-            (Total::Decimal(total), Number::Decimal(decimal)) => *total = total.add(decimal)?,
+            (Total::Decimal(total), Number::Decimal(decimal)) => {
+                *total = total.add_in(decimal, &context.cast.decimal)?;
+            }
             (Total::Double(total), Number::Double(double)) => *total += double,
             (total, _) => {
                 let double = argument::double(context, value)?;
@@ -155,14 +157,16 @@ impl Accumulator for Sum {
         Some(Box::new(self.clone()))
     }
 
-    fn merge(&mut self, other: &dyn Accumulator, _: &mut Context<'_>) -> Result<()> {
+    fn merge(&mut self, other: &dyn Accumulator, context: &mut Context<'_>) -> Result<()> {
         let other = of_same_call::<Sum>(other)?;
         self.count = self.count.saturating_add(other.count);
         match (&mut self.total, &other.total) {
             (Total::Exact(total), Total::Exact(more)) => {
                 *total = total.checked_add(*more).ok_or_else(overflow)?;
             }
-            (Total::Decimal(total), Total::Decimal(more)) => *total = total.add(*more)?,
+            (Total::Decimal(total), Total::Decimal(more)) => {
+                *total = total.add_in(*more, &context.cast.decimal)?;
+            }
             (Total::Double(total), Total::Double(more)) => *total += more,
             _ => return Err(misused()),
         }
@@ -189,10 +193,11 @@ impl Accumulator for Sum {
         Ok(())
     }
 
-    fn result(&self, _: &mut Context<'_>) -> Result<Value> {
+    fn result(&self, context: &mut Context<'_>) -> Result<Value> {
         if self.count == 0 {
             return Ok(Value::Null);
         }
+        let decimal = &context.cast.decimal;
         let scale = match self.result {
             SqlType::Exact { scale, .. } => scale,
             _ => 0,
@@ -208,12 +213,12 @@ impl Accumulator for Sum {
             (Total::Double(total), true) => argument::double_result(total / self.count as f64),
             (Total::Decimal(total), false) => Ok(Value::DecFloat(*total)),
             (Total::Decimal(total), true) => {
-                let average = total.divide(Decimal::from_unscaled(i128::from(self.count), 0))?;
+                let average = total.divide_in(Decimal::from_unscaled(i128::from(self.count), 0), decimal)?;
                 let precision = match self.result {
                     SqlType::DecFloat16 => Precision::Sixteen,
                     _ => Precision::ThirtyFour,
                 };
-                Ok(Value::DecFloat(average.rounded(precision, Rounding::HalfUp)?))
+                Ok(Value::DecFloat(average.rounded(precision, decimal)?))
             }
         }
     }

@@ -105,7 +105,7 @@ fn point_in_time(text: &str, to: &SqlType) -> Result<Value> {
 }
 
 fn cast(text: &str, to: &SqlType) -> Result<Value> {
-    let context = CastContext { session_zone: LITERAL_ZONE, now: Timestamp::default };
+    let context = CastContext { session_zone: LITERAL_ZONE, now: Timestamp::default, ..CastContext::UTC };
     convert::cast(&Value::text(text), to, &context)
 }
 

@@ -79,6 +79,10 @@ pub(super) struct DatabaseParameters {
     pub(super) is_gfix: bool,
     /// Rules of SET BIND, separated by semicolons.
     pub(super) set_bind: String,
+    /// A mode of SET DECFLOAT ROUND.
+    pub(super) decfloat_round: String,
+    /// Traps of SET DECFLOAT TRAPS, separated by commas.
+    pub(super) decfloat_traps: Option<String>,
     pub(super) create: CreateDatabaseOptions,
 }
 
@@ -102,6 +106,8 @@ impl DatabaseParameters {
             is_gbak: false,
             is_gfix: false,
             set_bind: String::new(),
+            decfloat_round: String::new(),
+            decfloat_traps: None,
             create: CreateDatabaseOptions {
                 default_character_set: CharacterSet::NONE,
                 page_size: 8192,
@@ -123,6 +129,8 @@ impl DatabaseParameters {
                     parameters.time_zone = Some(item.text()).filter(|zone| !zone.is_empty())
                 }
                 dpb::SET_BIND => parameters.set_bind = item.text(),
+                dpb::DECFLOAT_ROUND => parameters.decfloat_round = item.text(),
+                dpb::DECFLOAT_TRAPS => parameters.decfloat_traps = Some(item.text()),
                 dpb::NO_DB_TRIGGERS => parameters.no_database_triggers = item.flag(),
                 dpb::PROCESS_NAME => parameters.process_name = item.text(),
                 dpb::PROCESS_ID => {

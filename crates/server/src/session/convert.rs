@@ -375,7 +375,11 @@ mod tests {
     use super::*;
 
     fn context() -> CastContext {
-        CastContext { session_zone: farbird_types::ZoneId(u16::MAX), now: Default::default }
+        CastContext {
+            session_zone: farbird_types::ZoneId(u16::MAX),
+            now: Default::default,
+            ..CastContext::UTC
+        }
     }
 
     fn nullable(sql_type: SqlType) -> ColumnType {

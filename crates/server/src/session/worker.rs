@@ -657,6 +657,8 @@ impl Worker {
         if !parameters.set_bind.is_empty() {
             attachment.set_initial_bindings(&parameters.set_bind)?;
         }
+        let traps = parameters.decfloat_traps.as_deref();
+        attachment.set_initial_decfloat(&parameters.decfloat_round, traps)?;
         self.output.input().set_interrupt(attachment.interrupt());
         tracing::info!(peer = %self.peer, user = identity.user, database = %path.display(), "attached");
         let placeholder = Output::new(Arc::clone(self.output.input()));

@@ -56,7 +56,9 @@ pub fn apply(
     }
     match result {
         SqlType::Exact { width, scale, .. } => numeric::exact(operator, left, right, *width, *scale),
-        SqlType::DecFloat16 | SqlType::DecFloat34 => numeric::decimal(operator, left, right),
+        SqlType::DecFloat16 | SqlType::DecFloat34 => {
+            numeric::decimal(operator, left, right, &context.decimal)
+        }
         _ => numeric::double(operator, left, right).map(Value::Double),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ArithmeticOperator::{self, Add, Divide, Multiply, Subtract};
 use crate::convert::{number, out_of_range};
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, DecimalContext};
 use crate::error::{Error, Result, isc};
 use crate::sql_type::ExactWidth;
 use crate::value::Value;
@@ -111,13 +111,19 @@ fn divide(a: (i128, i8), b: (i128, i8), width: ExactWidth) -> Result<i128> {
 
 /// Of decimals, or numbers that meet decimals, in 34 digits: a DECFLOAT(16) is rounded where it is stored or sent, not
 /// on the way.
-pub(super) fn decimal(operator: ArithmeticOperator, left: &Value, right: &Value) -> Result<Value> {
-    let (a, b): (Decimal, Decimal) = (number::to_decimal(left)?, number::to_decimal(right)?);
+pub(super) fn decimal(
+    operator: ArithmeticOperator,
+    left: &Value,
+    right: &Value,
+    context: &DecimalContext,
+) -> Result<Value> {
+    let (a, b): (Decimal, Decimal) =
+        (number::to_decimal_in(left, context)?, number::to_decimal_in(right, context)?);
     match operator {
-        Add => a.add(b),
-        Subtract => a.subtract(b),
-        Multiply => a.multiply(b),
-        Divide => a.divide(b),
+        Add => a.add_in(b, context),
+        Subtract => a.subtract_in(b, context),
+        Multiply => a.multiply_in(b, context),
+        Divide => a.divide_in(b, context),
     }
     .map(Value::DecFloat)
 }

@@ -310,7 +310,8 @@ fn a_common_type_holds_all() {
 #[test]
 fn local_dates_are_of_the_session() {
     let prague = ZoneId::parse("Europe/Prague").expect("a zone");
-    let context = CastContext { session_zone: prague, now: || Timestamp::midnight(Date(58849)) };
+    let context =
+        CastContext { session_zone: prague, now: || Timestamp::midnight(Date(58849)), ..CastContext::UTC };
     let noon = cast(&Value::text("2020-01-01 12:00"), &SqlType::Timestamp, &context).expect("a timestamp");
     let same =
         cast(&Value::text("2020-01-01 11:00 GMT"), &SqlType::TimestampTz, &context).expect("a timestamp");

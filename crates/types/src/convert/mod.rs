@@ -10,6 +10,7 @@ mod text;
 
 use std::fmt;
 
+use crate::decimal::DecimalContext;
 use crate::error::{Error, Result, isc};
 use crate::sql_type::SqlType;
 use crate::temporal::{Date, Timestamp, ZoneId, to_local};
@@ -25,12 +26,17 @@ pub struct CastContext {
     /// The current timestamp in UTC: 'NOW', 'TODAY', and the date of a TIME cast to TIMESTAMP. A clock rather than a
     /// value: in Firebird 'NOW' moves on within a statement, other than CURRENT_TIMESTAMP.
     pub now: fn() -> Timestamp,
+    /// SET DECFLOAT ROUND and TRAPS of the session.
+    pub decimal: DecimalContext,
 }
 
 impl CastContext {
-    /// For conversions that depend on neither: a session in GMT at the beginning of 2020.
-    pub const UTC: CastContext =
-        CastContext { session_zone: ZoneId::GMT, now: || Timestamp::midnight(Date::TIME_ZONE_BASE) };
+    /// For conversions that depend on nothing of it: a session in GMT at the beginning of 2020 with its first settings.
+    pub const UTC: CastContext = CastContext {
+        session_zone: ZoneId::GMT,
+        now: || Timestamp::midnight(Date::TIME_ZONE_BASE),
+        decimal: DecimalContext::DEFAULT,
+    };
 }
 
 /// Converts `value` to `to` as CAST and assignments do. NULL stays NULL.
@@ -52,11 +58,11 @@ pub fn cast(value: &Value, to: &SqlType, context: &CastContext) -> Result<Value>
     match to {
         SqlType::Null => Ok(value.clone()),
         SqlType::Boolean => text::to_boolean(value),
-        SqlType::Exact { width, scale, .. } => number::to_exact(value, *width, *scale),
-        SqlType::Float => number::to_float(value).map(Value::Float),
-        SqlType::Double => number::to_double(value).map(Value::Double),
-        SqlType::DecFloat16 => number::to_decimal_16(value).map(Value::DecFloat),
-        SqlType::DecFloat34 => number::to_decimal(value).map(Value::DecFloat),
+        SqlType::Exact { width, scale, .. } => number::to_exact(value, *width, *scale, &context.decimal),
+        SqlType::Float => number::to_float(value, &context.decimal).map(Value::Float),
+        SqlType::Double => number::to_double_in(value, &context.decimal).map(Value::Double),
+        SqlType::DecFloat16 => number::to_decimal_16(value, &context.decimal).map(Value::DecFloat),
+        SqlType::DecFloat34 => number::to_decimal_in(value, &context.decimal).map(Value::DecFloat),
         SqlType::Date => temporal::to_date(value, context).map(Value::Date),
         SqlType::Time => temporal::to_time(value, context).map(Value::Time),
         SqlType::Timestamp => temporal::to_timestamp(value, context).map(Value::Timestamp),

@@ -1,7 +1,7 @@
 //! Conversions between numbers, and from text to numbers.
 
 use super::{conversion_error, out_of_range};
-use crate::decimal::{Decimal, Precision, Rounding};
+use crate::decimal::{Condition, Decimal, DecimalContext, Precision};
 use crate::error::{Error, Result, isc};
 use crate::sql_type::ExactWidth;
 use crate::value::{Text, Value};
@@ -39,8 +39,13 @@ impl ExactWidth {
     }
 }
 
-/// Converts to SMALLINT to INT128 of a scale, rounding half away from zero.
-pub(super) fn to_exact(value: &Value, width: ExactWidth, scale: i8) -> Result<Value> {
+/// Converts to SMALLINT to INT128 of a scale, rounding half away from zero; decimals as `context` says.
+pub(super) fn to_exact(
+    value: &Value,
+    width: ExactWidth,
+    scale: i8,
+    context: &DecimalContext,
+) -> Result<Value> {
     // Most numbers are what they shall be already.
     if let Value::Integer { unscaled, scale: from } = value
         && *from == scale
@@ -66,7 +71,7 @@ pub(super) fn to_exact(value: &Value, width: ExactWidth, scale: i8) -> Result<Va
         }
         Value::Float(value) => round_double(f64::from(*value), scale, FLOAT_EPSILON)?,
         Value::Double(value) => round_double(*value, scale, DOUBLE_EPSILON)?,
-        Value::DecFloat(value) => decimal_to_exact(*value, width, scale)?,
+        Value::DecFloat(value) => decimal_to_exact(*value, width, scale, context)?,
         Value::Text(text) => {
             let (unscaled, from) = decompose(text, width)?;
             shift(unscaled, from.saturating_sub(i32::from(scale))).ok_or_else(out_of_range)?
@@ -115,8 +120,11 @@ fn round_double(value: f64, scale: i8, epsilon: f64) -> Result<i128> {
     if rounded.abs() < LIMIT { Ok(rounded as i128) } else { Err(out_of_range()) }
 }
 
-fn decimal_to_exact(value: Decimal, width: ExactWidth, scale: i8) -> Result<i128> {
-    let unscaled = value.to_unscaled(scale, Rounding::HalfUp);
+fn decimal_to_exact(value: Decimal, width: ExactWidth, scale: i8, context: &DecimalContext) -> Result<i128> {
+    let unscaled = value.to_unscaled(scale, context.rounding);
+    if !context.traps.has(Condition::InvalidOperation) {
+        return untrapped(value, width, unscaled);
+    }
     let (lowest, highest) = width.range();
     match (width, unscaled) {
         (ExactWidth::Int128, Err(_)) => Err(out_of_range()),
@@ -135,9 +143,21 @@ fn decimal_to_exact(value: Decimal, width: ExactWidth, scale: i8) -> Result<i128
     }
 }
 
+/// What Firebird makes of a decimal that has no exact number, where an invalid operation is no error: 0, but if it is too great for
+/// an INT128.
+fn untrapped(value: Decimal, width: ExactWidth, unscaled: Result<i128>) -> Result<i128> {
+    match (width, unscaled) {
+        (ExactWidth::Int128, Err(_)) if !value.is_nan() => Err(out_of_range()),
+        (ExactWidth::Int128, Ok(number)) if number.unsigned_abs() < DECIMAL_LIMIT => Ok(number),
+        (ExactWidth::Int64, Ok(number)) if i64::try_from(number).is_ok() => Ok(number),
+        (ExactWidth::Short | ExactWidth::Long, Ok(number)) if i32::try_from(number).is_ok() => Ok(number),
+        _ => Ok(0),
+    }
+}
+
 /// Converts to FLOAT.
-pub(super) fn to_float(value: &Value) -> Result<f32> {
-    let double = to_double(value)?;
+pub(super) fn to_float(value: &Value, context: &DecimalContext) -> Result<f32> {
+    let double = to_double_in(value, context)?;
     let float = double as f32;
     if float.is_infinite() && double.is_finite() { Err(out_of_range()) } else { Ok(float) }
 }
@@ -158,6 +178,20 @@ pub fn to_double(value: &Value) -> Result<f64> {
     }
 }
 
+/// As [`to_double`]; a decimal that is too great is an infinity if overflows are not trapped.
+///
+/// # Errors
+/// As [`to_double`].
+pub(super) fn to_double_in(value: &Value, context: &DecimalContext) -> Result<f64> {
+    match value {
+        Value::DecFloat(decimal) if !context.traps.has(Condition::Overflow) => {
+            let infinity = if decimal.is_negative() { f64::NEG_INFINITY } else { f64::INFINITY };
+            Ok(decimal.to_f64().unwrap_or(infinity))
+        }
+        _ => to_double(value),
+    }
+}
+
 /// The double nearest to an exact number, by one division.
 pub fn exact_to_double(unscaled: i128, scale: i8) -> f64 {
     let value = unscaled as f64;
@@ -169,13 +203,21 @@ pub fn exact_to_double(unscaled: i128, scale: i8) -> f64 {
 /// # Errors
 /// `convert_error` (after `decfloat_invalid_operation` for text), `decfloat_overflow`.
 pub fn to_decimal(value: &Value) -> Result<Decimal> {
+    to_decimal_in(value, &DecimalContext::DEFAULT)
+}
+
+/// As [`to_decimal`], by a context.
+///
+/// # Errors
+/// As [`to_decimal`], as far as it is trapped.
+pub(crate) fn to_decimal_in(value: &Value, context: &DecimalContext) -> Result<Decimal> {
     match value {
         Value::Integer { unscaled, scale } => Ok(Decimal::from_unscaled(i128::from(*unscaled), *scale)),
-        Value::Int128 { unscaled, scale } => Ok(Decimal::from_unscaled(*unscaled, *scale)),
+        Value::Int128 { unscaled, scale } => Decimal::from_unscaled_in(*unscaled, *scale, context),
         Value::Float(value) => Ok(Decimal::from_f64(f64::from(*value))),
         Value::Double(value) => Ok(Decimal::from_f64(*value)),
         Value::DecFloat(value) => Ok(*value),
-        Value::Text(text) => text.decode_lossy().parse().map_err(|error: Error| {
+        Value::Text(text) => Decimal::parse_in(&text.decode_lossy(), context).map_err(|error: Error| {
             if error.has(isc::DECFLOAT_INVALID_OPERATION) {
                 error.and_all(conversion_error(value))
             } else {
@@ -187,8 +229,8 @@ pub fn to_decimal(value: &Value) -> Result<Decimal> {
 }
 
 /// Converts to DECFLOAT(16).
-pub(super) fn to_decimal_16(value: &Value) -> Result<Decimal> {
-    to_decimal(value)?.rounded(Precision::Sixteen, Rounding::HalfUp)
+pub(super) fn to_decimal_16(value: &Value, context: &DecimalContext) -> Result<Decimal> {
+    to_decimal_in(value, context)?.rounded(Precision::Sixteen, context)
 }
 
 /// The number that a text says, exact if it can be: what comparisons of text and number compare with.

@@ -5,7 +5,7 @@ use crate::value::{BlobId, Text};
 
 fn context() -> CastContext {
     let prague = ZoneId::parse("Europe/Prague").expect("a zone");
-    CastContext { session_zone: prague, now: ten_in_prague }
+    CastContext { session_zone: prague, now: ten_in_prague, ..CastContext::UTC }
 }
 
 /// 2026-11-20 10:00 in Prague.

@@ -1,14 +1,15 @@
 //! DECFLOAT: decimal floating point of 16 or 34 digits (IEEE 754-2008 decimal64 and decimal128).
 //!
 //! A number is a sign, a whole coefficient and a power of ten; 1.0 and 1.00 are different representations of equal
-//! numbers. Results are rounded to the precision of their type. What Firebird traps by default is an error here:
-//! division by zero, invalid operations (a signalling NaN, Infinity - Infinity), overflow. Underflow and rounding
-//! are not.
+//! numbers. Results are rounded to the precision of their type as a [`DecimalContext`] says, which also says what is an error: by
+//! default division by zero, invalid operations (a signalling NaN, Infinity - Infinity) and overflow, as in Firebird. What takes no
+//! context works by the default one.
 //!
 //! Source: IEEE 754-2008, section 3.5; the General Decimal Arithmetic specification for exponents and text.
 
 mod arithmetic;
 mod bits;
+mod context;
 mod round;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use std::cmp::Ordering;
 
 use crate::error::{Error, Result, isc};
 
+pub use context::{Condition, Conditions, DecimalContext};
 pub use round::Rounding;
 
 /// A decimal floating-point number of up to 34 digits, kept as its decimal128 bits (DPD encoding, big-endian value).
@@ -101,7 +103,8 @@ impl Decimal {
     /// # Errors
     /// `decfloat_overflow`.
     pub fn from_parts(negative: bool, coefficient: u128, exponent: i32) -> Result<Decimal> {
-        round::finish(negative, coefficient.into(), exponent, false, Precision::ThirtyFour, Rounding::HalfUp)
+        let context = &DecimalContext::DEFAULT;
+        round::finish(negative, coefficient.into(), exponent, false, Precision::ThirtyFour, context)
     }
 
     /// The decimal64 bits of DECFLOAT(16), rounding to 16 digits.
@@ -109,7 +112,7 @@ impl Decimal {
     /// # Errors
     /// `decfloat_overflow` beyond the range of DECFLOAT(16).
     pub fn to_decimal64_bits(self) -> Result<u64> {
-        Ok(bits::pack_64(self.rounded(Precision::Sixteen, Rounding::HalfUp)?.parts()))
+        Ok(bits::pack_64(self.rounded(Precision::Sixteen, &DecimalContext::DEFAULT)?.parts()))
     }
 
     /// The number of decimal64 bits.
@@ -162,11 +165,11 @@ impl Decimal {
     /// Rounds to a precision and its range of exponents.
     ///
     /// # Errors
-    /// `decfloat_overflow`.
-    pub fn rounded(self, precision: Precision, rounding: Rounding) -> Result<Decimal> {
+    /// `decfloat_overflow`, `decfloat_underflow` and `decfloat_inexact_result`, as far as they are trapped.
+    pub fn rounded(self, precision: Precision, context: &DecimalContext) -> Result<Decimal> {
         match self.parts() {
             DecimalParts::Finite { negative, coefficient, exponent } => {
-                round::finish(negative, coefficient.into(), exponent, false, precision, rounding)
+                round::finish(negative, coefficient.into(), exponent, false, precision, context)
             }
             DecimalParts::Infinity { .. } | DecimalParts::Nan { .. } => Ok(self),
         }
@@ -196,16 +199,17 @@ impl Decimal {
 
     /// An exact numeric, rounded half up to 34 digits if it has more.
     pub fn from_unscaled(unscaled: i128, scale: i8) -> Decimal {
-        let parts = round::finish(
-            unscaled < 0,
-            unscaled.unsigned_abs().into(),
-            i32::from(scale),
-            false,
-            Precision::ThirtyFour,
-            Rounding::HalfUp,
-        );
         // 39 digits at a scale of -128 to 127 are far from either end of the range.
-        parts.unwrap_or(Decimal::ZERO)
+        Decimal::from_unscaled_in(unscaled, scale, &DecimalContext::DEFAULT).unwrap_or(Decimal::ZERO)
+    }
+
+    /// An exact numeric, rounded to 34 digits if it has more.
+    ///
+    /// # Errors
+    /// `decfloat_inexact_result`, if that is trapped.
+    pub fn from_unscaled_in(unscaled: i128, scale: i8, context: &DecimalContext) -> Result<Decimal> {
+        let (negative, coefficient) = (unscaled < 0, unscaled.unsigned_abs());
+        round::finish(negative, coefficient.into(), scale.into(), false, Precision::ThirtyFour, context)
     }
 
     /// The number in units of 10 to the `scale`, rounded.
@@ -225,7 +229,7 @@ impl Decimal {
                 .or((coefficient == 0).then_some(0))
                 .ok_or_else(invalid_operation)?
         } else {
-            round::drop_digits(negative, coefficient.into(), shift.unsigned_abs(), false, rounding).low()
+            round::drop_digits(negative, coefficient.into(), shift.unsigned_abs(), false, rounding).0.low()
         };
         let value =
             if negative { 0i128.checked_sub_unsigned(magnitude) } else { i128::try_from(magnitude).ok() };

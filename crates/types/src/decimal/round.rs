@@ -1,8 +1,8 @@
 //! Rounding to a number of digits and a range of exponents.
 
 use super::wide::Wide;
-use super::{Decimal, DecimalParts, Precision, bits};
-use crate::error::{Error, Result, isc};
+use super::{Condition, Conditions, Decimal, DecimalContext, DecimalParts, Precision, bits};
+use crate::error::Result;
 
 /// Where a number between two representable ones goes: the modes of SET DECFLOAT ROUND.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -27,19 +27,25 @@ pub enum Rounding {
 }
 
 impl Rounding {
+    const NAMES: [(&str, Rounding); 8] = [
+        ("CEILING", Rounding::Ceiling),
+        ("UP", Rounding::Up),
+        ("HALF_UP", Rounding::HalfUp),
+        ("HALF_EVEN", Rounding::HalfEven),
+        ("HALF_DOWN", Rounding::HalfDown),
+        ("DOWN", Rounding::Down),
+        ("FLOOR", Rounding::Floor),
+        ("REROUND", Rounding::Reround),
+    ];
+
     /// The mode of its name in SET DECFLOAT ROUND.
     pub fn by_name(name: &str) -> Option<Rounding> {
-        const NAMES: [(&str, Rounding); 8] = [
-            ("CEILING", Rounding::Ceiling),
-            ("UP", Rounding::Up),
-            ("HALF_UP", Rounding::HalfUp),
-            ("HALF_EVEN", Rounding::HalfEven),
-            ("HALF_DOWN", Rounding::HalfDown),
-            ("DOWN", Rounding::Down),
-            ("FLOOR", Rounding::Floor),
-            ("REROUND", Rounding::Reround),
-        ];
-        NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, mode)| *mode)
+        Rounding::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, mode)| *mode)
+    }
+
+    /// Its name in SET DECFLOAT ROUND.
+    pub fn name(self) -> &'static str {
+        Rounding::NAMES.iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| *name)
     }
 
     /// Whether to take the next greater magnitude, given the last digit kept and what is dropped.
@@ -69,15 +75,15 @@ enum Dropped {
     MoreThanHalf,
 }
 
-/// Divides a coefficient by ten to the `count`, rounding. `inexact` says that something below the coefficient was
-/// dropped already.
+/// Divides a coefficient by ten to the `count`, rounding, and says whether anything was dropped that was not 0. `inexact` says that
+/// something below the coefficient was dropped already.
 pub(super) fn drop_digits(
     negative: bool,
     coefficient: Wide,
     count: u32,
     inexact: bool,
     rounding: Rounding,
-) -> Wide {
+) -> (Wide, bool) {
     // No coefficient has more than 77 digits: dropping more leaves less than half.
     let (kept, dropped) = if count > 77 {
         let dropped =
@@ -108,26 +114,30 @@ pub(super) fn drop_digits(
         (kept, dropped)
     };
     let last_digit = kept.divided_by(10).1;
-    if rounding.away_from_zero(negative, last_digit, dropped) { kept.plus(Wide::from(1)) } else { kept }
+    let away = rounding.away_from_zero(negative, last_digit, dropped);
+    (if away { kept.plus(Wide::from(1)) } else { kept }, dropped != Dropped::Nothing)
 }
 
 /// Makes a number of a coefficient of any length: rounds it to the precision, fits the exponent into the range.
 ///
 /// # Errors
-/// `decfloat_overflow`.
+/// `decfloat_overflow`, `decfloat_underflow` and `decfloat_inexact_result`, as far as they are trapped.
 pub(super) fn finish(
     negative: bool,
     coefficient: Wide,
     exponent: i32,
     inexact: bool,
     precision: Precision,
-    rounding: Rounding,
+    context: &DecimalContext,
 ) -> Result<Decimal> {
     let digits_max = precision.digits();
     let surplus_digits = coefficient.digits().saturating_sub(digits_max);
     let surplus_exponent = u32::try_from(precision.exponent_min().saturating_sub(exponent)).unwrap_or(0);
     let count = surplus_digits.max(surplus_exponent);
-    let mut rounded = drop_digits(negative, coefficient, count, inexact, rounding);
+    let lowest = precision.exponent_min().saturating_add_unsigned(digits_max - 1);
+    let top = exponent.saturating_add_unsigned(coefficient.digits()).saturating_sub(1);
+    let is_tiny = !coefficient.is_zero() && top < lowest;
+    let (mut rounded, is_inexact) = drop_digits(negative, coefficient, count, inexact, context.rounding);
     let mut exponent = exponent.saturating_add_unsigned(count);
     if rounded.digits() > digits_max {
         // 99.5 became 100: exactly a power of ten.
@@ -143,8 +153,12 @@ pub(super) fn finish(
         exponent -= 1;
     }
     if exponent > precision.exponent_max() {
-        return Err(Error::new(isc::DECFLOAT_OVERFLOW));
+        return context.overflow(negative, precision);
     }
+    let met = Conditions::NONE
+        .with_if(is_inexact, Condition::Inexact)
+        .with_if(is_inexact && is_tiny, Condition::Underflow);
+    context.check(met)?;
     let parts = DecimalParts::Finite { negative, coefficient: rounded.low(), exponent };
     Ok(Decimal(bits::pack_128(parts)))
 }

@@ -94,7 +94,10 @@ fn traps_are_errors() {
 
 #[test]
 fn rounding_modes_differ_at_the_middle() {
-    let quantize = |text, mode| decimal(text).quantize(decimal("1"), mode).expect("small").to_string();
+    let quantize = |text, mode| {
+        let context = DecimalContext::DEFAULT.rounding(mode);
+        decimal(text).quantize(decimal("1"), &context).expect("small").to_string()
+    };
     for (mode, expected) in [
         (Rounding::HalfUp, ["3", "-3", "4", "2"]),
         (Rounding::HalfEven, ["2", "-2", "4", "2"]),
@@ -135,6 +138,36 @@ fn exact_numerics_come_and_go() {
     assert_eq!(Decimal::from_unscaled(i128::MIN, 0).to_string(), "-1.701411834604692317316873037158841E+38");
 }
 
+#[test]
+fn what_is_not_trapped_has_a_result() {
+    let quiet = |rounding| DecimalContext { rounding, traps: Conditions::NONE };
+    let half_up = quiet(Rounding::HalfUp);
+    let divide = |a, b, context: &DecimalContext| {
+        decimal(a).divide_in(decimal(b), context).map(|quotient| quotient.to_string())
+    };
+    assert_eq!(divide("-1", "0", &half_up).expect("quiet"), "-Infinity");
+    assert_eq!(divide("0", "0", &half_up).expect("quiet"), "NaN");
+    assert_eq!(divide("1", "3", &quiet(Rounding::Up)).expect("quiet"), format!("0.{}4", "3".repeat(33)));
+    assert_eq!(Decimal::parse_in("no number", &half_up).expect("quiet").to_string(), "NaN");
+    let great = |rounding| decimal("9e6144").multiply_in(decimal("10"), &quiet(rounding)).expect("quiet");
+    assert!(great(Rounding::HalfEven).is_infinite());
+    assert_eq!(great(Rounding::Down).to_string(), "9.999999999999999999999999999999999E+6144");
+    let trapping =
+        |condition| DecimalContext { rounding: Rounding::HalfUp, traps: Conditions::NONE.with(condition) };
+    for (a, b, condition, code) in [
+        ("1", "3", Condition::Inexact, isc::DECFLOAT_INEXACT_RESULT),
+        ("1e-6176", "3", Condition::Underflow, isc::DECFLOAT_UNDERFLOW),
+        ("1", "0", Condition::DivisionByZero, isc::DECFLOAT_DIVIDE_BY_ZERO),
+        ("0", "0", Condition::InvalidOperation, isc::DECFLOAT_INVALID_OPERATION),
+        ("9e6144", "0.1", Condition::Overflow, isc::DECFLOAT_OVERFLOW),
+    ] {
+        assert_eq!(divide(a, b, &trapping(condition)).expect_err(a).gds_code(), code, "{a} / {b}");
+    }
+    // A half is exact, and a small number that keeps its digits has lost nothing.
+    assert_eq!(divide("1", "2", &trapping(Condition::Inexact)).expect("exact"), "0.5");
+    assert_eq!(divide("10e-6176", "10", &trapping(Condition::Underflow)).expect("exact"), "1E-6176");
+}
+
 proptest! {
     #[test]
     fn what_is_printed_reads_back(bits in any::<u128>()) {
@@ -158,7 +191,7 @@ proptest! {
     #[test]
     fn nothing_panics(a in any::<u128>(), b in any::<u128>()) {
         let (a, b) = (Decimal(a), Decimal(b));
-        let _ = (a.add(b), a.multiply(b), a.divide(b), a.quantize(b, Rounding::HalfEven), a.compare(b), a.to_f64());
+        let _ = (a.add(b), a.multiply(b), a.divide(b), a.quantize(b, &DecimalContext::DEFAULT), a.compare(b), a.to_f64());
         let _ = (a.to_decimal64_bits(), a.to_unscaled(-5, Rounding::Up), a.reduced());
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::wide::Wide;
-use super::{Decimal, DecimalParts, Precision, Rounding, bits, invalid_operation, round};
+use super::{Decimal, DecimalContext, DecimalParts, Precision, bits, round};
 use crate::error::{Error, Result};
 
 /// As the General Decimal Arithmetic specification's to-scientific-string, which Firebird prints: without exponent if
@@ -59,16 +59,37 @@ impl FromStr for Decimal {
     /// # Errors
     /// `decfloat_invalid_operation` if it is no number, `decfloat_overflow` if it is too great a one.
     fn from_str(text: &str) -> Result<Decimal> {
+        Decimal::parse_in(text, &DecimalContext::DEFAULT)
+    }
+}
+
+impl Decimal {
+    /// As [`Decimal::from_str`], by a context: what is no number is NaN if that is not trapped.
+    ///
+    /// # Errors
+    /// Those conditions that are trapped.
+    pub fn parse_in(text: &str, context: &DecimalContext) -> Result<Decimal> {
+        match Decimal::read(text, context)? {
+            Some(number) => Ok(number),
+            None => context.invalid(),
+        }
+    }
+
+    /// The number that a text says; `None` if it says none.
+    fn read(text: &str, context: &DecimalContext) -> Result<Option<Decimal>> {
         let (negative, unsigned) = match text.as_bytes().first() {
             Some(b'-') => (true, text.get(1..).unwrap_or_default()),
             Some(b'+') => (false, text.get(1..).unwrap_or_default()),
             _ => (false, text),
         };
         if let Some(special) = special(negative, unsigned) {
-            return Ok(Decimal(bits::pack_128(special)));
+            return Ok(Some(Decimal(bits::pack_128(special))));
         }
         let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
+            Some((mantissa, exponent)) => match read_exponent(exponent) {
+                Some(exponent) => (mantissa, exponent),
+                None => return Ok(None),
+            },
             None => (unsigned, 0),
         };
         let mut coefficient = Wide::from(0);
@@ -92,14 +113,14 @@ impl FromStr for Decimal {
                         exponent += i64::from(!point_seen);
                     }
                 }
-                _ => return Err(invalid_operation()),
+                _ => return Ok(None),
             }
         }
         if !any_digit {
-            return Err(invalid_operation());
+            return Ok(None);
         }
         let exponent = i32::try_from(exponent.clamp(-1_000_000_000, 1_000_000_000)).unwrap_or_default();
-        round::finish(negative, coefficient, exponent, inexact, Precision::ThirtyFour, Rounding::HalfUp)
+        round::finish(negative, coefficient, exponent, inexact, Precision::ThirtyFour, context).map(Some)
     }
 }
 
@@ -114,12 +135,12 @@ fn special(negative: bool, text: &str) -> Option<DecimalParts> {
     None
 }
 
-fn read_exponent(text: &str) -> Result<i64> {
+fn read_exponent(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(invalid_operation());
+        return None;
     }
     // Longer than any exponent that matters: as good as infinite.
     let magnitude = digits.parse::<i64>().unwrap_or(i64::MAX).min(1_000_000_000);
-    Ok(if text.starts_with('-') { -magnitude } else { magnitude })
+    Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }

@@ -7,7 +7,11 @@ use crate::sql_type::SqlType;
 use crate::value::Value;
 
 fn context() -> CastContext {
-    CastContext { session_zone: ZoneId::parse("Europe/Prague").expect("a zone"), now: ten_in_prague }
+    CastContext {
+        session_zone: ZoneId::parse("Europe/Prague").expect("a zone"),
+        now: ten_in_prague,
+        ..CastContext::UTC
+    }
 }
 
 /// 2026-11-20 10:00 in Prague.
