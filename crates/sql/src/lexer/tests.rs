@@ -78,3 +78,13 @@ fn a_comment_is_a_statement_only_at_its_beginning() {
     assert!(matches!(kinds("comment").as_slice(), [TokenKind::Keyword { reserved: true, .. }]));
     assert!(matches!(kinds("a comment").as_slice(), [_, TokenKind::Word(_)]));
 }
+
+/// As in Firebird 5, whose RDB$KEYWORDS calls it reserved all the same; jOOQ has a column of that name.
+#[test]
+fn schema_is_a_name_like_any_other() {
+    assert!(
+        crate::parse_statement("select a.schema from (select 1 as schema from t) a", &Default::default())
+            .is_ok()
+    );
+    assert!(crate::parse_statement("create table schema (schema integer)", &Default::default()).is_ok());
+}
