@@ -349,13 +349,34 @@ fn cut(context: &mut Context<'_>, call: &Call<'_>, how: Cut) -> Result<Value> {
             Ok(Value::DecFloat(decimal.rounded_to_exponent(-i32::from(digits), rounding)?))
         }
         Number::Double(double) => {
-            let unit = 10_f64.powi(-i32::from(digits));
-            let scaled = double / unit;
-            let whole =
-                if how == Cut::Round { scaled.abs().round().copysign(scaled) } else { scaled.trunc() };
-            let cut = Value::Double(if whole.is_finite() { whole * unit } else { double });
+            let cut = Value::Double(cut_double(double, digits, how)?);
             convert::cast(&cut, call.result_type(), &argument::cast_context(context))
         }
+    }
+}
+
+/// Firebird adds this to the half by which it rounds, so that 1.005, a little less in binary, becomes 1.01.
+const HALF_SURPLUS: f64 = 1e-14;
+
+/// The first number beyond a BIGINT.
+const WHOLE_END: f64 = 9_223_372_036_854_775_808.0;
+
+/// Cuts a binary number. What is rounded must fit, with its digits, in 64 bits, as in Firebird.
+fn cut_double(double: f64, digits: i8, how: Cut) -> Result<f64> {
+    // Powers of ten are multiplied and divided by, never their inverses, which no binary number is.
+    let unit = 10_f64.powi(i32::from(digits).abs());
+    let scaled = if digits >= 0 { double * unit } else { double / unit };
+    let whole = match how {
+        Cut::Truncate => scaled.trunc(),
+        Cut::Round => (scaled.abs() + (0.5 + HALF_SURPLUS)).trunc().copysign(scaled),
+    };
+    if how == Cut::Round && whole.abs() >= WHOLE_END {
+        return Err(overflow());
+    }
+    match (whole.is_finite(), digits >= 0) {
+        (false, _) => Ok(double),
+        (true, true) => Ok(whole / unit),
+        (true, false) => Ok(whole * unit),
     }
 }
 
@@ -641,4 +662,35 @@ fn rand(_: &mut Context<'_>, _: &Call<'_>) -> Result<Value> {
     crate::random::random(&mut bytes)?;
     let bits = u64::from_ne_bytes(bytes) >> 11;
     Ok(Value::Double(bits as f64 / (1_u64 << 53) as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Firebird 5 rounds and cuts DOUBLE PRECISION.
+    #[test]
+    fn binary_numbers_are_cut_as_firebird_cuts_them() {
+        let rounded = [
+            (2.302_585_092_994_046, 5, 2.30259),
+            (1.005, 2, 1.01),
+            (0.285, 2, 0.29),
+            (-1.15, 1, -1.2),
+            (5.015, 2, 5.01),
+            (-2.5, 0, -3.0),
+            (123_456.789, -2, 123_500.0),
+            (1e19, -2, 1e19),
+        ];
+        for (value, digits, expected) in rounded {
+            assert_eq!(cut_double(value, digits, Cut::Round), Ok(expected), "ROUND({value}, {digits})");
+        }
+        for (value, digits) in [(1e300, 2), (1e22, -3), (1e19, 0), (f64::INFINITY, 0)] {
+            assert_eq!(cut_double(value, digits, Cut::Round), Err(overflow()), "ROUND({value}, {digits})");
+        }
+        for (value, digits, expected) in
+            [(2.302_585_092_994_046, 5, 2.30258), (0.29, 2, 0.28), (-2.57, 1, -2.5), (1e300, 2, 1e300)]
+        {
+            assert_eq!(cut_double(value, digits, Cut::Truncate), Ok(expected), "TRUNC({value}, {digits})");
+        }
+    }
 }
