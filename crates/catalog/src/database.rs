@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use farbird_store::Store;
@@ -50,6 +50,8 @@ pub struct Database {
     pub backups: OnceLock<Arc<BackupBook>>,
     /// Held while indexes are made anew whose collation data have changed.
     pub collation_data: Mutex<()>,
+    /// Whether it is closed with its last attachment, whatever its linger says.
+    pub no_linger: AtomicBool,
     /// Held while somebody shuts the database down, or needs to be alone with it.
     pub maintenance: Mutex<()>,
     /// What a shutdown that waits keeps from beginning.
@@ -83,6 +85,7 @@ impl Database {
             external: OnceLock::new(),
             backups: OnceLock::new(),
             collation_data: Mutex::new(()),
+            no_linger: AtomicBool::new(false),
             maintenance: Mutex::new(()),
             shutdown_gate: ShutdownGate::default(),
             next_attachment: AtomicU64::new(1),

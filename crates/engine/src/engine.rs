@@ -5,12 +5,14 @@
 mod commit_news;
 mod failure;
 mod hold;
+mod linger;
 mod numbers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use farbird_store::{FileKind, Store, StoreError, StoreOptions};
 use farbird_types::{Error, Result, ZoneId, isc};
@@ -49,6 +51,8 @@ pub struct Engine {
     numbers: Numbers,
     external: OnceLock<Arc<dyn ExternalSources>>,
     backups: Arc<BackupBook>,
+    /// Whether databases linger.
+    lingers: AtomicBool,
 }
 
 /// One file's place: empty while nobody is attached.
@@ -59,8 +63,18 @@ struct Slot {
 
 struct OpenDatabase {
     database: Arc<Database>,
-    /// Attachments and holds.
+    /// Attachments and holds; 0 while it lingers.
     attachments: usize,
+    /// When it is closed if nobody attaches.
+    lingers_until: Option<Instant>,
+    /// Whether somebody looks when that is.
+    is_watched: bool,
+}
+
+impl OpenDatabase {
+    fn new(database: Arc<Database>) -> OpenDatabase {
+        OpenDatabase { database, attachments: 0, lingers_until: None, is_watched: false }
+    }
 }
 
 impl Engine {
@@ -81,6 +95,7 @@ impl Engine {
             numbers: Numbers::default(),
             external: OnceLock::new(),
             backups: Arc::default(),
+            lingers: AtomicBool::new(false),
         })
     }
 
@@ -121,6 +136,7 @@ impl Engine {
         let zone = session_zone(&options)?;
         let slot = self.slot(path);
         let mut open = slot.open.lock();
+        self.close_idle(path, &mut open)?;
         match *open {
             Some(_) if create.overwrite => {
                 return Err(Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE"));
@@ -217,6 +233,7 @@ impl Engine {
         let mut open: Vec<_> = slots
             .into_iter()
             .filter_map(|(path, slot)| slot.open.lock().as_ref().map(|open| (path, open.attachments)))
+            .filter(|(_, attachments)| *attachments > 0)
             .collect();
         open.sort();
         open
@@ -255,7 +272,7 @@ impl Engine {
     /// # Errors
     /// `isc_obj_in_use` if the file is to be deleted while others are attached: the share is handed back; `isc_io_error`.
     pub(crate) fn release(
-        &self,
+        self: &Arc<Self>,
         database: Arc<Database>,
         delete: bool,
     ) -> std::result::Result<(), (Option<Arc<Database>>, Error)> {
@@ -267,24 +284,36 @@ impl Engine {
             return Err((Some(database), shared(&path)));
         }
         state.attachments -= 1;
-        if state.attachments > 0 {
+        if state.attachments > 0 || (!delete && self.begin_to_linger(&slot, state)) {
             return Ok(());
         }
+        let closed = self.close_open(&path, &mut open, database, delete);
+        drop(open);
+        self.forget_if_idle(&path, &slot);
+        closed.map_err(|error| (None, error))
+    }
+
+    /// Closes a database that nobody is attached to; `database` is the caller's share. If `delete`, the file goes too.
+    fn close_open(
+        &self,
+        path: &Path,
+        open: &mut Option<OpenDatabase>,
+        database: Arc<Database>,
+        delete: bool,
+    ) -> Result<()> {
         *open = None;
         let (number, commit) = (database.number, database.store.last_commit());
-        let closed = database.store.close().map_err(|error| store_error(&path, error));
+        let closed = database.store.close().map_err(|error| store_error(path, error));
         // The last reference: with it the file's lock goes, before anybody else can open the file.
         drop(database);
         let deleted = match delete {
-            true => std::fs::remove_file(&path).map_err(|error| io_error("delete", &path, &error)),
+            true => std::fs::remove_file(path).map_err(|error| io_error("delete", path, &error)),
             false => {
-                self.numbers.keep(&path, number, commit);
+                self.numbers.keep(path, number, commit);
                 Ok(())
             }
         };
-        drop(open);
-        self.forget_if_idle(&path, &slot);
-        closed.and(deleted).map_err(|error| (None, error))
+        closed.and(deleted)
     }
 
     /// Counts a new attachment. Its session is to begin when the slot is free again: that may run triggers.
@@ -303,7 +332,7 @@ impl Engine {
         let _ = database.backups.set(Arc::clone(&self.backups));
         let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone);
         debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
-        open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;
+        open.get_or_insert_with(|| OpenDatabase::new(database)).attachments += 1;
         Ok(attachment)
     }
 
@@ -326,7 +355,8 @@ impl Engine {
     /// `isc_obj_in_use` if somebody has; those of `run`.
     pub(crate) fn while_closed<T>(&self, path: &Path, run: impl FnOnce() -> Result<T>) -> Result<T> {
         let slot = self.slot(path);
-        let open = slot.open.lock();
+        let mut open = slot.open.lock();
+        self.close_idle(path, &mut open)?;
         let result = match &*open {
             Some(_) => Err(Error::new(isc::OBJ_IN_USE).with("DATABASE").with(shown(path))),
             None => run(),

@@ -23,6 +23,8 @@ pub struct Maintenance {
     pub sweep_interval: Option<u32>,
     /// Whether it takes no changes.
     pub read_only: Option<bool>,
+    /// To close it with its last attachment this time, whatever its linger says.
+    pub no_linger: bool,
     /// To sweep it now.
     pub sweep: bool,
 }

@@ -161,6 +161,7 @@ impl Server {
         let (origins, from_origins) = unbounded_channel();
         let farlink = Farlink::new(origins, desk, security, engine, locations);
         let external_callers = Arc::clone(&shared.external_callers);
+        shared.engine.set_lingers(true);
         let accepting = tokio::spawn(accept(listener, near(local_address), from_origins, shared));
         let server = Server { local_address, farlink, external_callers, observer, stop, accepting };
         Ok((server, first_start))
@@ -246,6 +247,7 @@ async fn accept(
     tokio::join!(shared.services.stop(shared.config.shutdown_grace), join_connections);
     // What a connection has started last.
     shared.services.stop(Duration::ZERO).await;
+    shared.engine.set_lingers(false);
 }
 
 fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, arrival: Arrival) {

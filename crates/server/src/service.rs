@@ -195,6 +195,14 @@ impl ServiceSession {
         if self.identity.admin { Ok(()) } else { Err(Error::new(isc::ADM_TASK_DENIED)) }
     }
 
+    /// Refuses what only administrators may ask.
+    fn check_may_ask(&self, item: &str) -> Result<()> {
+        match self.identity.admin {
+            true => Ok(()),
+            false => Err(Error::new(isc::INSUFFICIENT_SVC_PRIVILEGES).with(item)),
+        }
+    }
+
     fn information(&mut self, sent: &[u8], items: &[u8], room: BufferLength) -> Result<Vec<u8>> {
         use spb::info;
         let ready = self.prepare(sent, items, room)?;
@@ -209,12 +217,16 @@ impl ServiceSession {
                 info::IMPLEMENTATION => reply.text(*item, version::IMPLEMENTATION.as_bytes()),
                 info::USER_DBPATH | info::GET_ENV | info::GET_ENV_LOCK | info::GET_ENV_MSG => {
                     // As Firebird: the places of the server are for administrators.
-                    self.check_admin()?;
+                    let name = match *item {
+                        info::USER_DBPATH => "isc_info_svc_user_dbpath",
+                        _ => "isc_info_svc_get_env",
+                    };
+                    self.check_may_ask(name)?;
                     let folder = format!("{}/", self.shared.locations.data().display());
                     reply.text(*item, folder.as_bytes());
                 }
                 info::SVR_DB_INFO => {
-                    self.check_admin()?;
+                    self.check_may_ask("isc_info_svc_svr_db_info")?;
                     self.databases(&mut reply);
                 }
                 info::GET_USERS => self.take_users(&mut reply),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,9 @@ impl Attachment {
             self.verify()?;
         }
         self.change_settings(wanted)?;
+        if wanted.no_linger {
+            self.database().no_linger.store(true, Ordering::Relaxed);
+        }
         self.begin_session()?;
         if wanted.sweep {
             self.sweep()?;

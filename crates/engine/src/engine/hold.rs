@@ -109,7 +109,7 @@ impl Engine {
     fn hold_open(self: &Arc<Self>, open: &mut Option<OpenDatabase>, database: Arc<Database>) -> Hold {
         self.tell_external_sources(&database);
         let shared = Arc::clone(&database);
-        open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;
+        open.get_or_insert_with(|| OpenDatabase::new(database)).attachments += 1;
         Hold { engine: Arc::clone(self), database: Some(shared) }
     }
 }

@@ -49,6 +49,7 @@ fn parse(items: &[StartItem]) -> Result<Maintenance> {
                 if bits & properties::ACTIVATE != 0 {
                     return Err(refused("shadows"));
                 }
+                wanted.no_linger |= bits & properties::NOLINGER != 0;
                 if bits & properties::DB_ONLINE != 0 {
                     wanted.online = Some(ShutdownMode::Normal);
                 }

@@ -62,6 +62,7 @@ fn parse_item(item: &Clumplet<'_>, wanted: &mut Maintenance) -> Result<()> {
         dpb::VERIFY if number & VERIFY_IGNORE != 0 => return Err(refused("a check without checksums")),
         dpb::VERIFY => wanted.verify = true,
         dpb::SWEEP => wanted.sweep = true,
+        dpb::NOLINGER => wanted.no_linger = true,
         dpb::SWEEP_INTERVAL => {
             let interval = u32::try_from(number).map_err(|_| Error::new(isc::BAD_DPB_CONTENT))?;
             wanted.sweep_interval = Some(interval);

@@ -282,3 +282,38 @@ fn tables_are_checked_among_their_users() {
     assert!(!some.contains(&"Index 2 (T_B)".to_owned()), "{some:?}");
     assert!(service(&server, action::VALIDATE, b"\x01\x02\0((").is_err());
 }
+
+#[test]
+fn a_database_lingers_as_long_as_it_says_unless_somebody_says_otherwise() {
+    let mut server = server_with_user();
+    // Attachments are counted from when the database was opened.
+    let number = |server: &TestServer| {
+        let mut client = attach(server, &Login::default()).unwrap();
+        let number = client.value("SELECT CURRENT_CONNECTION FROM RDB$DATABASE");
+        client.ask(Request::Detach(Handle::NONE)).unwrap();
+        number
+    };
+    assert_eq!((number(&server), number(&server)), (Value::integer(1), Value::integer(1)));
+    let mut client = attach(&server, &Login::default()).unwrap();
+    client.run("ALTER DATABASE SET LINGER TO 60");
+    client.ask(Request::Detach(Handle::NONE)).unwrap();
+    assert_eq!(
+        (number(&server), number(&server)),
+        (Value::integer(2), Value::integer(3)),
+        "it is still open"
+    );
+    let mut tool = gfix(&server, &Login::default(), &[(dpb::NOLINGER, &[1])]).unwrap();
+    tool.ask(Request::Detach(Handle::NONE)).unwrap();
+    assert_eq!((number(&server), number(&server)), (Value::integer(1), Value::integer(2)));
+    // Nobody is in the way of what needs the file alone.
+    let mut restored = manager(&server, &Login::default());
+    let file = [&[spb::backup::FILE, 5, 0][..], b"t.fbb"].concat();
+    start(&mut restored, action::BACKUP, &file).unwrap();
+    lines(&mut restored).unwrap();
+    start(&mut restored, action::RESTORE, &[&file[..], &[spb::OPTIONS, 0, 16, 0, 0]].concat()).unwrap();
+    lines(&mut restored).unwrap();
+    assert_eq!(number(&server), Value::integer(1));
+    server.shut_down();
+    server.start_again();
+    assert_eq!(number(&server), Value::integer(1));
+}
