@@ -258,8 +258,8 @@ mod tests {
         let table = answered().table(None);
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines[0], "Things");
-        assert_eq!(lines[1], "  id     size   running  holds  text");
-        assert_eq!(lines[2], "   1      5 B         -  yes    select 1 [2J from rdb$database");
+        assert_eq!(lines[1], "  id     size    running  holds  text");
+        assert_eq!(lines[2], "   1      5 B          -  yes    select 1 [2J from rdb$database");
         assert_eq!(lines[3], "  20  3.0 MiB  1 min 1 s  no     select 1 [2J from rdb$database");
         assert!(answered().table(Some(20)).lines().all(|line| line.width() <= 20));
         assert_eq!(Answered { report: &REPORT, rows: Vec::new() }.table(None), "Things\n  There are none.\n");
