@@ -28,6 +28,7 @@ pub fn described(column: &ColumnType, extended: bool) -> String {
         SqlType::TimeTz if extended => "32750".to_owned(),
         SqlType::TimestampTz if extended => "32748".to_owned(),
         SqlType::Null => "NULL".to_owned(),
+        SqlType::Array => "ARRAY".to_owned(),
         SqlType::Boolean => "BOOLEAN".to_owned(),
         SqlType::Float => "FLOAT".to_owned(),
         SqlType::Double => "DOUBLE".to_owned(),
