@@ -16,7 +16,7 @@ select c.* from customer c where c.city = 'Oslo' order by c.name desc;
 select name, city as town, id + 1 from customer order by 2 nulls last, 1;
 select customer.name, customer.* from customer order by 1;
 select c.name from customer;
-select name from customer c, orders o;
+select name from customer c, orders o order by c.id, o.id;
 select id from customer c, orders o;
 select nowhere from customer;
 select * from nowhere;
