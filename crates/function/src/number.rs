@@ -330,7 +330,7 @@ fn trunc(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
 fn cut(context: &mut Context<'_>, call: &Call<'_>, how: Cut) -> Result<Value> {
     let digits = match call.arguments.get(1) {
         None => 0,
-        Some(digits) => i8::try_from(argument::integer(context, digits)?)
+        Some(digits) => i8::try_from(argument::int32(context, digits)?)
             .map_err(|_| domain_error(isc::SYSF_INVALID_SCALE, call.name))?,
     };
     match number(context, call.argument(0))? {
@@ -361,7 +361,8 @@ const HALF_SURPLUS: f64 = 1e-14;
 /// The first number beyond a BIGINT.
 const WHOLE_END: f64 = 9_223_372_036_854_775_808.0;
 
-/// Cuts a binary number. What is rounded must fit, with its digits, in 64 bits, as in Firebird.
+/// Cuts a binary number. What is rounded must fit, with its digits, in 64 bits, as in Firebird; so a zero that was rounded has
+/// no sign, but one that was truncated has.
 fn cut_double(double: f64, digits: i8, how: Cut) -> Result<f64> {
     // Powers of ten are multiplied and divided by, never their inverses, which no binary number is.
     let unit = 10_f64.powi(i32::from(digits).abs());
@@ -372,6 +373,9 @@ fn cut_double(double: f64, digits: i8, how: Cut) -> Result<f64> {
     };
     if how == Cut::Round && whole.abs() >= WHOLE_END {
         return Err(overflow());
+    }
+    if how == Cut::Round && whole == 0.0 {
+        return Ok(0.0);
     }
     match (whole.is_finite(), digits >= 0) {
         (false, _) => Ok(double),
@@ -672,7 +676,7 @@ mod tests {
     #[test]
     fn binary_numbers_are_cut_as_firebird_cuts_them() {
         let rounded = [
-            (2.302_585_092_994_046, 5, 2.30259),
+            (2.345_678, 5, 2.34568),
             (1.005, 2, 1.01),
             (0.285, 2, 0.29),
             (-1.15, 1, -1.2),
@@ -684,11 +688,22 @@ mod tests {
         for (value, digits, expected) in rounded {
             assert_eq!(cut_double(value, digits, Cut::Round), Ok(expected), "ROUND({value}, {digits})");
         }
+        for (value, digits, how, negative) in [
+            (-0.4, 0, Cut::Round, false),
+            (-0.04, 1, Cut::Round, false),
+            (-4.0, -1, Cut::Round, false),
+            (-0.0, 0, Cut::Round, false),
+            (-0.4, 0, Cut::Truncate, true),
+            (-0.0, 0, Cut::Truncate, true),
+        ] {
+            let zero = cut_double(value, digits, how).expect("a number");
+            assert_eq!((zero, zero.is_sign_negative()), (0.0, negative), "{value}, {digits}");
+        }
         for (value, digits) in [(1e300, 2), (1e22, -3), (1e19, 0), (f64::INFINITY, 0)] {
             assert_eq!(cut_double(value, digits, Cut::Round), Err(overflow()), "ROUND({value}, {digits})");
         }
         for (value, digits, expected) in
-            [(2.302_585_092_994_046, 5, 2.30258), (0.29, 2, 0.28), (-2.57, 1, -2.5), (1e300, 2, 1e300)]
+            [(2.345_678, 5, 2.34567), (0.29, 2, 0.28), (-2.57, 1, -2.5), (1e300, 2, 1e300)]
         {
             assert_eq!(cut_double(value, digits, Cut::Truncate), Ok(expected), "TRUNC({value}, {digits})");
         }
