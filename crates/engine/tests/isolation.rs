@@ -331,3 +331,14 @@ fn a_views_tables_are_reserved_with_it() {
     let refused = other.error("insert into t values (3, 30)");
     assert_eq!(refused, "lock_conflict random(Acquire lock for relation (T) failed)");
 }
+
+#[test]
+fn a_session_with_several_transactions_is_not_reset() {
+    let (_database, mut session, _other) = two_sessions();
+    let parameters = TransactionParameters::default;
+    let first = session.attachment().start_transaction(parameters()).expect("a transaction");
+    session.start(parameters());
+    assert_eq!(session.error("alter session reset"), "ses_reset_err ses_reset_open_trans(2)");
+    session.attachment().rollback(first).expect("rolled back");
+    session.execute("alter session reset");
+}

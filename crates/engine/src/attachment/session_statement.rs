@@ -92,7 +92,8 @@ fn traps<'n>(mut names: impl Iterator<Item = &'n str>) -> Result<Conditions> {
 fn reset(attachment: &mut Attachment) -> Result<()> {
     let open: Vec<_> = attachment.transactions.keys().copied().collect();
     if open.len() > 1 {
-        return Err(Error::new(isc::SES_RESET_ERR).and(isc::SES_RESET_OPEN_TRANS));
+        let active = i32::try_from(open.len()).unwrap_or(i32::MAX);
+        return Err(Error::new(isc::SES_RESET_ERR).and(isc::SES_RESET_OPEN_TRANS).with(active));
     }
     for transaction in open {
         attachment.rollback_retaining(transaction)?;
