@@ -188,8 +188,59 @@ fn errors_of_numbers() {
         ("exp(1000)", "arith_except exception_float_overflow"),
         ("bin_and(1.5, 2)", "expression_eval_err sysf_argmustbe_exact(BIN_AND)"),
         ("bin_shl(1, -1)", "expression_eval_err sysf_argmustbe_nonneg(BIN_SHL)"),
+        ("round(1, -400)", "expression_eval_err sysf_invalid_scale(ROUND)"),
+        ("round(1.5e0, 128)", "expression_eval_err sysf_invalid_scale(ROUND)"),
+        ("round(1.5, 128.4)", "expression_eval_err sysf_invalid_scale(ROUND)"),
+        ("trunc(1.5e0, -129)", "expression_eval_err sysf_invalid_scale(TRUNC)"),
+        ("round(1.5, 99999999999)", "arith_except numeric_out_of_range"),
         ("round('1.5')", "expression_eval_err sysf_argmustbe_exact_or_fp(ROUND)"),
     ]);
+}
+
+/// As Firebird 5 answers.
+#[test]
+fn a_literal_zero_keeps_its_sign_in_a_decimal() {
+    let mut session = Session::new();
+    session.execute("create table t (id int, d decfloat, e decfloat(16))");
+    session.commit();
+    for values in ["1, -0.0, -0", "2, (-0.0), -0.00", "3, - -0.0, 0.0", "4, coalesce(-0.0, 1), 0"] {
+        session.execute(&format!("insert into t values ({values})"));
+    }
+    session.execute("update t set d = -0.00 where id = 4");
+    assert_eq!(
+        session.rows("select d, e from t order by id"),
+        ["-0.0|-0", "-0.0|-0.00", "0.0|0.0", "-0.00|0"]
+    );
+}
+
+/// As Firebird 5 answers.
+#[test]
+fn a_decimal_is_not_compared_with_a_nan() {
+    let mut session = Session::new();
+    session.execute("create table t (id int, d decfloat)");
+    session.execute("create table i (d decfloat)");
+    session.execute("create index i_d on i (d)");
+    session.commit();
+    session.execute("insert into t values (1, 1.5)");
+    session.execute("insert into t values (2, 'Infinity')");
+    session.execute("insert into i values (1.5)");
+    session.commit();
+    for condition in ["d = cast('NaN' as decfloat)", "d <> 'NaN'", "d in (1, cast('NaN' as decfloat))"] {
+        for table in ["t", "i"] {
+            let error =
+                session.try_rows(&format!("select 1 from {table} where {condition}")).expect_err(condition);
+            assert_eq!(
+                psql_support::described(&error),
+                "decfloat_invalid_operation",
+                "{table} where {condition}"
+            );
+        }
+    }
+    assert_eq!(session.rows("select id from t where d = 'inf'"), ["2"]);
+    session.execute("insert into t values (3, 'NaN')");
+    assert_eq!(session.rows("select id from t order by d"), ["1", "2", "3"]);
+    session.execute("set decfloat traps to");
+    assert!(session.rows("select d from i where d = cast('NaN' as decfloat)").is_empty());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::character_set::Collation;
 use crate::collation;
 use crate::convert::{self, CastContext};
-use crate::decimal::{Decimal, DecimalParts};
+use crate::decimal::{Condition, Conditions, Decimal, DecimalContext, DecimalParts};
 use crate::error::{Error, Result, isc};
 use crate::sql_type::SqlType;
 use crate::value::Value;
@@ -14,19 +14,20 @@ use crate::value::Value;
 /// character set of the left one, or of the right one if the left has none), points in time as instants.
 ///
 /// Text meets any other kind by being converted to it. Needs no context as long as the kinds are alike; a value
-/// without time zone beside one that has one is taken as UTC: see [`compare_in`].
+/// without time zone beside one that has one is taken as UTC: see [`compare_in`]. A NaN is equal to itself and above everything.
 ///
 /// # Errors
 /// `convert_error` if a text does not read as the other kind; the same for kinds that do not compare, `expression_eval_err`
 /// if one is a BLOB.
 pub fn compare(left: &Value, right: &Value, collation: Collation) -> Result<Ordering> {
-    compare_in(left, right, collation, &CastContext::UTC)
+    let decimal = DecimalContext { traps: Conditions::NONE, ..DecimalContext::DEFAULT };
+    compare_in(left, right, collation, &CastContext { decimal, ..CastContext::UTC })
 }
 
-/// As [`compare`], for values with and without a time zone or texts like 'TODAY'.
+/// As [`compare`], for values with and without a time zone or texts like 'TODAY', and as the session traps invalid operations.
 ///
 /// # Errors
-/// As [`compare`].
+/// As [`compare`]; `decfloat_invalid_operation` for a decimal beside a NaN, if it is trapped.
 pub fn compare_in(
     left: &Value,
     right: &Value,
@@ -57,7 +58,7 @@ pub fn compare_in(
             compare_in(left, &converted, collation, context)
         }
         _ => match (numeric(left), numeric(right)) {
-            (Some(a), Some(b)) => compare_numbers(a, b),
+            (Some(a), Some(b)) => compare_numbers(a, b, &context.decimal),
             _ => compare_times(left, right, collation, context),
         },
     }
@@ -83,11 +84,17 @@ fn numeric(value: &Value) -> Option<Number> {
 }
 
 /// Decimals win over doubles, doubles over exact numbers.
-fn compare_numbers(left: Number, right: Number) -> Result<Ordering> {
+fn compare_numbers(left: Number, right: Number, context: &DecimalContext) -> Result<Ordering> {
     use Number::{Double, Exact};
     Ok(match (left, right) {
         (Exact(a, a_scale), Exact(b, b_scale)) => compare_exact((a, a_scale), (b, b_scale)),
-        (Number::Decimal(_), _) | (_, Number::Decimal(_)) => as_decimal(left).compare(as_decimal(right)),
+        (Number::Decimal(_), _) | (_, Number::Decimal(_)) => {
+            let (left, right) = (as_decimal(left), as_decimal(right));
+            if left.is_nan() || right.is_nan() {
+                context.check(Conditions::NONE.with(Condition::InvalidOperation))?;
+            }
+            left.compare(right)
+        }
         (Double(_), _) | (_, Double(_)) => compare_doubles(as_double(left), as_double(right)),
     })
 }
@@ -128,13 +135,10 @@ fn compare_exact(left: (i128, i8), right: (i128, i8)) -> Ordering {
 
 fn text_as_kind_of(text: &crate::value::Text, other: &Value, context: &CastContext) -> Result<Value> {
     let target = match other {
-        Value::Integer { .. }
-        | Value::Int128 { .. }
-        | Value::Float(_)
-        | Value::Double(_)
-        | Value::DecFloat(_) => {
+        Value::Integer { .. } | Value::Int128 { .. } | Value::Float(_) | Value::Double(_) => {
             return convert::number::number_of_text(text);
         }
+        Value::DecFloat(_) => return convert::number::decimal_or_number_of_text(text),
         Value::Boolean(_) => SqlType::Boolean,
         Value::Date(_) => SqlType::Date,
         Value::Time(_) => SqlType::Time,
@@ -354,6 +358,32 @@ mod tests {
             compare(&Value::Int128 { unscaled: i128::MIN, scale: 0 }, &tiny, Collation(0)),
             Ok(Ordering::Less)
         );
+    }
+
+    #[test]
+    fn a_nan_compares_as_invalid_operations_are_trapped() {
+        let quiet = DecimalContext { traps: Conditions::NONE, ..DecimalContext::DEFAULT };
+        let quiet = CastContext { decimal: quiet, ..CastContext::UTC };
+        let nan = Value::DecFloat(Decimal::nan());
+        let decimal = Value::DecFloat(Decimal::ZERO);
+        for (left, right) in [
+            (&decimal, &nan),
+            (&exact(1, 0), &nan),
+            (&Value::Double(1.5), &nan),
+            (&decimal, &Value::text("NaN")),
+        ] {
+            let compared = compare_in(left, right, Collation(0), &CastContext::UTC);
+            assert_eq!(compared, Err(Error::new(isc::DECFLOAT_INVALID_OPERATION)), "{left} beside {right}");
+            assert_eq!(compare_in(left, right, Collation(0), &quiet), Ok(Ordering::Less));
+            assert_eq!(compare(right, left, Collation(0)), Ok(Ordering::Greater), "an order of all values");
+        }
+        let infinity = Value::DecFloat(Decimal::infinity(false));
+        assert_eq!(
+            compare_in(&infinity, &Value::text("inf"), Collation(0), &CastContext::UTC),
+            Ok(Ordering::Equal)
+        );
+        let error = compare(&Value::text("abc"), &decimal, Collation(0)).expect_err("no number");
+        assert_eq!(error.gds_code(), isc::CONVERT_ERROR);
     }
 
     #[test]

@@ -135,6 +135,9 @@ impl Binder<'_> {
     ) -> Result<Expression> {
         let mut bound = self.bind_value(value)?;
         self.tell(&mut bound, Some(target))?;
+        if let Some(zero) = literal::negative_zero(value, &bound.expression, &target.sql_type) {
+            return Ok(Expression::Constant(zero));
+        }
         Ok(bound.converted(&target.sql_type).expression)
     }
 

@@ -80,7 +80,10 @@ pub(crate) fn lowest_negated(operand: &Expression) -> Option<(Value, SqlType)> {
 
 /// The zero with a sign that DECFLOAT makes of the literal `-0`, whose sign no exact number can keep.
 pub(super) fn negative_zero(operand: &Expression, bound: &BoundValue, to: &SqlType) -> Option<Value> {
-    let ExpressionKind::Unary { operator: UnaryOperator::Minus, .. } = &operand.kind else { return None };
+    let ExpressionKind::Unary { operator: UnaryOperator::Minus, operand } = &operand.kind else {
+        return None;
+    };
+    let ExpressionKind::Literal(_) = &operand.kind else { return None };
     match (bound, to) {
         (
             BoundValue::Constant(Value::Integer { unscaled: 0, scale }),

@@ -1,7 +1,7 @@
 //! Conversions between numbers, and from text to numbers.
 
 use super::{conversion_error, out_of_range};
-use crate::decimal::{Condition, Decimal, DecimalContext, Precision};
+use crate::decimal::{Condition, Conditions, Decimal, DecimalContext, Precision};
 use crate::error::{Error, Result, isc};
 use crate::sql_type::ExactWidth;
 use crate::value::{Text, Value};
@@ -178,18 +178,22 @@ pub fn to_double(value: &Value) -> Result<f64> {
     }
 }
 
-/// As [`to_double`]; a decimal that is too great is an infinity if overflows are not trapped.
+/// As [`to_double`]; a decimal that is too great is an infinity if overflows are not trapped, and one that is too small for a
+/// normal number an error if underflows are.
 ///
 /// # Errors
-/// As [`to_double`].
+/// As [`to_double`]; `decfloat_underflow`.
 pub(super) fn to_double_in(value: &Value, context: &DecimalContext) -> Result<f64> {
-    match value {
-        Value::DecFloat(decimal) if !context.traps.has(Condition::Overflow) => {
-            let infinity = if decimal.is_negative() { f64::NEG_INFINITY } else { f64::INFINITY };
-            Ok(decimal.to_f64().unwrap_or(infinity))
-        }
-        _ => to_double(value),
+    let Value::DecFloat(decimal) = value else { return to_double(value) };
+    let infinity = if decimal.is_negative() { f64::NEG_INFINITY } else { f64::INFINITY };
+    let double = match decimal.to_f64() {
+        Err(_) if !context.traps.has(Condition::Overflow) => infinity,
+        converted => converted?,
+    };
+    if double.abs() < f64::MIN_POSITIVE && !decimal.is_zero() {
+        context.check(Conditions::NONE.with(Condition::Underflow))?;
     }
+    Ok(double)
 }
 
 /// The double nearest to an exact number, by one division.
@@ -231,6 +235,19 @@ pub(crate) fn to_decimal_in(value: &Value, context: &DecimalContext) -> Result<D
 /// Converts to DECFLOAT(16).
 pub(super) fn to_decimal_16(value: &Value, context: &DecimalContext) -> Result<Decimal> {
     to_decimal_in(value, context)?.rounded(Precision::Sixteen, context)
+}
+
+/// As [`number_of_text`], for what compares with a decimal: a NaN or an infinity too.
+///
+/// # Errors
+/// As [`number_of_text`].
+pub(crate) fn decimal_or_number_of_text(text: &Text) -> Result<Value> {
+    number_of_text(text).or_else(|error| {
+        match Decimal::parse_in(&text.decode_lossy(), &DecimalContext::DEFAULT) {
+            Ok(decimal) if decimal.is_nan() || decimal.is_infinite() => Ok(Value::DecFloat(decimal)),
+            _ => Err(error),
+        }
+    })
 }
 
 /// The number that a text says, exact if it can be: what comparisons of text and number compare with.

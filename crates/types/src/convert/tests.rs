@@ -1,5 +1,6 @@
 use super::*;
 use crate::character_set::CharacterSet;
+use crate::decimal::{Condition, Conditions};
 use crate::sql_type::{ExactSubtype, ExactWidth};
 use crate::value::{BlobId, Text};
 
@@ -329,4 +330,23 @@ fn values_are_shown_as_people_write_them() {
         assert_eq!(value.to_string(), text);
     }
     assert_eq!(format!("{:>6}|{:<8}|", Value::integer(7), Value::Null), "     7|<null>  |");
+}
+
+/// As Firebird 5 does with SET DECFLOAT TRAPS TO Underflow, and to nothing.
+#[test]
+fn decimals_too_small_for_a_double_underflow() {
+    let traps = Conditions::NONE.with(Condition::Underflow);
+    let trapping = CastContext { decimal: DecimalContext { traps, ..DecimalContext::DEFAULT }, ..context() };
+    let decimal = |text: &str| cast(&Value::text(text), &SqlType::DecFloat34, &context()).expect("a decimal");
+    for text in ["1e-6100", "-1e-320", "2.2250738585072009e-308"] {
+        for to in [SqlType::Double, SqlType::Float] {
+            let error = cast(&decimal(text), &to, &trapping).expect_err(text);
+            assert_eq!(error, Error::new(isc::DECFLOAT_UNDERFLOW), "{text}");
+            assert!(cast(&decimal(text), &to, &context()).is_ok(), "{text} is not trapped");
+        }
+    }
+    for text in ["0", "0e-6000", "2.2250738585072014e-308", "-1.1"] {
+        assert!(cast(&decimal(text), &SqlType::Double, &trapping).is_ok(), "{text}");
+    }
+    assert!(cast(&decimal("1e-50"), &SqlType::Float, &trapping).is_ok(), "only the double is asked");
 }

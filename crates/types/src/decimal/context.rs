@@ -134,7 +134,7 @@ impl DecimalContext {
     ///
     /// # Errors
     /// That of the first one.
-    pub(super) fn check(&self, met: Conditions) -> Result<()> {
+    pub(crate) fn check(&self, met: Conditions) -> Result<()> {
         let trapped = |condition: &Condition| met.has(*condition) && self.traps.has(*condition);
         Condition::ALL.into_iter().find(trapped).map_or(Ok(()), |condition| Err(condition.error()))
     }
