@@ -66,3 +66,7 @@ select singular_test.x from (select 1 x from rdb$database) singular_test where s
 select -170141183460469231731687303715884105728, -(9223372036854775808), 170141183460469231731687303715884105728 from rdb$database;
 select -170141183460469231731687303715884105728 - 1 from rdb$database;
 select cast(-170141183460469231731687303715884105728 as int128) from rdb$database;
+-- Simple CASE and DECODE give each text as it is; searched CASE, IIF and COALESCE fill CHARs up to the longest.
+select decode(1, 0, 'abc', 1, 'a') || '|', case 1 when 0 then 'abc' when 1 then 'a' end || '|', decode(1, 0, 'abc', 'a') || '|', char_length(decode(1, 0, 'abc', 1, 'a')), decode(1, 0, cast('abc' as char(3)), 1, cast('a' as char(1))) || '|', decode(1, 1, cast('a' as char(4)), 2, cast('b' as varchar(9))) || '|' from rdb$database;
+select iif(1 = 0, 'abc', 'a') || '|', case when 1 = 0 then 'abc' else 'a' end || '|', coalesce(null, 'a', 'abc') || '|' from rdb$database;
+select x || '|' from (select decode(1, 0, 'abc', 1, 'a') x from rdb$database) q;

@@ -16,7 +16,7 @@ use crate::bind::error::{dsql, invalid_blr, sqlcode, unknown_column, unsupported
 use crate::bind::literal::{self, constant};
 use crate::bind::prepared::ComputedVariable;
 use crate::bind::query::{BoundSubquery, RowsAsked};
-use crate::bind::unifying::{null_value, typed, unified};
+use crate::bind::unifying::{null_value, typed, unified, unified_without_padding};
 use crate::bound::column::ComputedRow;
 use crate::subplan::PlannedQuery;
 
@@ -287,7 +287,7 @@ impl Binder<'_> {
         label: &'static str,
     ) -> Result<Bound> {
         let shape = self.decode_shape(&operand, &whens, &thens, label)?;
-        let (mut thens, column_type) = unified(thens, &shape, label)?;
+        let (mut thens, column_type) = unified_without_padding(thens, &shape, label)?;
         let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
         let kind = whens
             .iter()

@@ -12,8 +12,33 @@ pub(crate) fn unified(
     shape: &Option<Box<Shape>>,
     name: &str,
 ) -> Result<(Vec<Expression>, ColumnType)> {
-    let types: Vec<SqlType> = values.iter().map(|value| *value.sql_type()).collect();
-    let sql_type = typed(arithmetic::common_type_in(&types, name), shape)?;
+    let sql_type = typed(arithmetic::common_type_in(&types_of(&values), name), shape)?;
+    Ok(converted(values, sql_type))
+}
+
+/// As [`unified`], but CHARs of different lengths are not filled up with blanks: simple CASE and DECODE give each value as it is.
+/// A value of CHAR has its whole length here, so the common type is VARCHAR then (Firebird says CHAR and keeps the value short).
+pub(crate) fn unified_without_padding(
+    values: Vec<Bound>,
+    shape: &Option<Box<Shape>>,
+    name: &str,
+) -> Result<(Vec<Expression>, ColumnType)> {
+    let types = types_of(&values);
+    let mut sql_type = typed(arithmetic::common_type_in(&types, name), shape)?;
+    if let SqlType::Text(common) = &mut sql_type {
+        common.varying |= types
+            .iter()
+            .any(|own| matches!(own, SqlType::Text(own) if own.length_chars != common.length_chars));
+    }
+    Ok(converted(values, sql_type))
+}
+
+fn types_of(values: &[Bound]) -> Vec<SqlType> {
+    values.iter().map(|value| *value.sql_type()).collect()
+}
+
+/// The values, made values of one type.
+fn converted(values: Vec<Bound>, sql_type: SqlType) -> (Vec<Expression>, ColumnType) {
     let nullable = values.iter().any(|value| value.column_type.nullable);
     let expressions = values
         .into_iter()
@@ -22,7 +47,7 @@ pub(crate) fn unified(
             _ => value.converted(&sql_type).expression,
         })
         .collect();
-    Ok((expressions, ColumnType { sql_type, nullable }))
+    (expressions, ColumnType { sql_type, nullable })
 }
 
 /// A type that was computed, or none if that failed for want of a parameter's type: the next binding computes it again.
