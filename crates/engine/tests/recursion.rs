@@ -5,6 +5,7 @@ mod ddl_support;
 use std::collections::BTreeMap;
 
 use ddl_support::{Session, TestDatabase};
+use farbird_engine::budget::Limits;
 
 const NODES: i64 = 600;
 
@@ -147,4 +148,31 @@ fn changes_in_a_loop_over_a_recursion_do_not_show_in_it() {
          end",
     );
     assert_eq!(rows, [format!("{NODES}|{}|1", (0..NODES).sum::<i64>())]);
+}
+
+#[test]
+fn wide_rows_of_all_levels_are_charged() {
+    let (database, mut session) = TestDatabase::create();
+    let numbered = |of: &dyn Fn(usize) -> String| (0..300).map(of).collect::<Vec<_>>().join(", ");
+    let query = format!(
+        "with recursive r ({}) as (select {} from rdb$database union all select {} from r where r.c0 < 1000) \
+         select count(*), {} from r",
+        numbered(&|column| format!("c{column}")),
+        numbered(&|column| column.to_string()),
+        numbered(&|column| format!("r.c{column} + 1")),
+        numbered(&|column| format!("max(c{column})")),
+    );
+    let expected = numbered(&|column| (1000 + column).to_string()).replace(", ", "|");
+    assert_eq!(session.rows(&query), [format!("1001|{expected}")]);
+    // Each level has the row it looks at and one that follows it, of 7 KiB and more each.
+    let budget = database.engine().budget().clone();
+    budget.set_limits(Limits { statement_memory: 10 << 20, ..Limits::default() });
+    let error = session.error(&query);
+    assert!(error.contains("statement-memory-mib"), "{error}");
+    // The levels of an opening are not kept for ever: many openings take no more than one.
+    budget.set_limits(Limits::default());
+    let narrow = "select count(*), sum((with recursive r (n) as (select x.n from rdb$database union all \
+                  select r.n + 1 from r where r.n < 200) select count(*) from r)) from \
+                  (select row_number() over (order by rdb$field_name) n from rdb$fields rows 50) x";
+    assert_eq!(session.rows(narrow), ["50|8775"]);
 }

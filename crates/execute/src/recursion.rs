@@ -3,7 +3,7 @@
 //! # Promises
 //! - The recursive members run for one row at a time, in the order of the rows. Where that cannot be told ([`Recursive::reads_ahead`]) they
 //!   are asked for several rows before the first of those is followed.
-//! - What levels keep is charged.
+//! - What levels keep is charged: their rows at hand with all values. Few levels are kept from one opening to the next.
 
 use std::sync::Arc;
 
@@ -18,11 +18,15 @@ use crate::operator::{Build, Operator};
 /// Deepest recursion of a common table: Firebird's own limit on clones of a request.
 pub(crate) const RECURSION_DEPTH_MAX: usize = 1024;
 
-/// What a level of recursion takes, more or less: its operators, and rows without long texts.
+/// What a level of recursion takes, more or less, beside the rows at hand: its operators, and a row without long texts.
 const LEVEL_BYTES: usize = 4 << 10;
 
-/// So many rows are read ahead.
-const ROWS_AHEAD: usize = 32;
+/// So many rows are read ahead at most, and what their values may take: fewer are read where rows are wide, since each level has its own.
+const ROWS_AHEAD_MAX: usize = 32;
+const BYTES_AHEAD: usize = 4 << 10;
+
+/// So many levels are kept for the next opening: most recursions are not deep.
+const LEVELS_KEPT: usize = 8;
 
 /// A recursive common table.
 pub(crate) struct RecursiveOperator {
@@ -58,7 +62,16 @@ struct Rows {
 
 impl Rows {
     fn new(width: usize, recursive: &Recursive) -> Rows {
-        Rows { batch: Batch::new(width, if recursive.reads_ahead { ROWS_AHEAD } else { 1 }), next: 0 }
+        let ahead = match recursive.reads_ahead {
+            true => (BYTES_AHEAD / values_bytes(width).max(1)).clamp(1, ROWS_AHEAD_MAX),
+            false => 1,
+        };
+        Rows { batch: Batch::new(width, ahead), next: 0 }
+    }
+
+    /// What the values of as many rows take as may be at hand, without their texts.
+    fn values_bytes(&self) -> usize {
+        self.batch.limit() * values_bytes(self.batch.width())
     }
 
     fn clear(&mut self) {
@@ -81,6 +94,10 @@ impl Rows {
         self.next += 1;
         Ok(Some(self.batch.take_row(self.next - 1)))
     }
+}
+
+fn values_bytes(width: usize) -> usize {
+    width * size_of::<Value>()
 }
 
 impl RecursiveOperator {
@@ -127,15 +144,17 @@ impl RecursiveOperator {
 
 impl Level {
     fn new(recursive: &Recursive, build: Build, context: &ExecutionContext<'_>) -> Result<Level> {
+        let rows = Rows::new(recursive.step.width(), recursive);
+        let charged = LEVEL_BYTES + rows.values_bytes();
         let mut memory = context.budget.reserve();
-        memory.grow(LEVEL_BYTES)?;
+        memory.grow(charged)?;
         Ok(Level {
             operator: build(&recursive.step),
-            rows: Rows::new(recursive.step.width(), recursive),
+            rows,
             frame: context.frame.descend(),
             row_bytes: 0,
             memory,
-            charged: LEVEL_BYTES,
+            charged,
         })
     }
 
@@ -160,9 +179,10 @@ impl Level {
         Ok(row)
     }
 
-    /// Charges it with what it has, if that is much.
+    /// Charges it with what it has.
     fn charge(&mut self) -> Result<()> {
-        let wanted = LEVEL_BYTES.max(self.row_bytes + self.rows.batch.text_bytes());
+        let beside = LEVEL_BYTES.max(self.row_bytes + self.rows.batch.text_bytes());
+        let wanted = beside + self.rows.values_bytes();
         if wanted != self.charged {
             self.memory.resize(wanted)?;
             self.charged = wanted;
@@ -187,6 +207,7 @@ impl Operator for RecursiveOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.latest = None;
         self.depth = 0;
+        self.levels.truncate(LEVELS_KEPT);
         self.anchor_rows.clear();
         self.anchor.open(context)
     }
