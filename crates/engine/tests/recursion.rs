@@ -176,3 +176,21 @@ fn wide_rows_of_all_levels_are_charged() {
                   (select row_number() over (order by rdb$field_name) n from rdb$fields rows 50) x";
     assert_eq!(session.rows(narrow), ["50|8775"]);
 }
+
+#[test]
+fn an_index_on_the_parent_is_used_however_few_parents_there_are() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table few (id int not null primary key, p int)");
+    session.execute("create index few_p on few (p)");
+    session.commit();
+    session.execute(
+        "execute block as declare i int = 1; begin insert into few values (0, null); \
+         while (i < 700) do begin insert into few values (:i, mod(:i - 1, 3)); i = i + 1; end end",
+    );
+    session.commit();
+    let query = "with recursive r (id, d) as (select id, 0 from few where p is null union all \
+                 select t.id, r.d + 1 from r join few t on t.p = r.id and t.id <> r.id) select count(*) from r";
+    assert_eq!(session.rows(query), ["700"]);
+    let plan = session.rows(&format!("explain {query}")).join("\n");
+    assert!(plan.contains("Index \"FEW_P\" Range Scan") && !plan.contains("Hash Join"), "{plan}");
+}

@@ -274,6 +274,31 @@ impl<'a> Estimator<'a> {
 
     /// Part of the rows, or of the pairs of rows, in which two values are equal.
     pub(crate) fn equal_fraction(&self, left: &Expression, right: &Expression) -> f64 {
+        let fraction = self.equal_fraction_of_values(left, right);
+        let following = self.following_fraction(left, right).or_else(|| self.following_fraction(right, left));
+        following.map_or(fraction, |following| fraction.min(following))
+    }
+
+    /// Part of a table's rows that follow the working row of a recursion, where `working` is a value of that and `other` one of the
+    /// table. A recursion has an end since a row is followed by about one on the average, however often each value is in the table:
+    /// most working rows are leaves.
+    fn following_fraction(&self, working: &Expression, other: &Expression) -> Option<f64> {
+        let (working, other) = (self.source_of(working)?, self.source_of(other)?);
+        let kind = |source: usize| self.sources.get(source).map(|source| &source.kind);
+        let follows = matches!(kind(working), Some(SourceKind::Working(..)))
+            && matches!(kind(other), Some(SourceKind::Table(_)));
+        follows.then(|| 1.0 / self.rows(other))
+    }
+
+    /// The only source of the columns of an expression.
+    fn source_of(&self, expression: &Expression) -> Option<usize> {
+        let mut sources = Vec::new();
+        expression.for_each_column(&mut |slot| sources.extend(self.slots.get(slot).map(|slot| slot.source)));
+        let first = *sources.first()?;
+        sources.iter().all(|source| *source == first).then_some(first)
+    }
+
+    fn equal_fraction_of_values(&self, left: &Expression, right: &Expression) -> f64 {
         for (this, other) in [(left, right), (right, left)] {
             if !other.is_row_independent() {
                 continue;
