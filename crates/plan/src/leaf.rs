@@ -14,6 +14,7 @@ use crate::access::{AccessChoice, AccessPlanner, access_expressions_mut, empty_r
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::join::{JoinPlanner, NO_SLOT, Planned};
 use crate::node::{Access, AccessHint, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
+use crate::rewrite::infallible::cannot_fail;
 use crate::{cost, push};
 
 /// Fewer rows of an index are looked at whatever that costs: a table may grow after its plan is made.
@@ -189,13 +190,37 @@ impl JoinPlanner<'_> {
         let leaf =
             Planned { node, slots, sources: BTreeSet::from([number]), ordered: false, rows: found, cost };
         let is_filtered = !conditions.is_empty();
-        let mut leaf = self.filtered(leaf, conditions);
+        let mut leaf = self.filtered(leaf, self.indexed_first(number, conditions));
         if is_filtered {
             // An index that looks at other tables has found fewer.
             let left = if read_rows < found { read_rows * selectivity } else { found };
             leaf.node = leaf.node.expected(left, read_cost);
         }
         (leaf, captures)
+    }
+
+    /// The conditions of a table, first those that an index could answer and that cannot fail: Firebird reads by such an index, so what
+    /// would fail for the rows that it leaves out is not evaluated for these, here not in a scan of all rows either.
+    fn indexed_first(&self, number: usize, mut conditions: Vec<Expression>) -> Vec<Expression> {
+        let Some(relation) = self.stored_table(number) else { return conditions };
+        if conditions.iter().any(Expression::is_volatile) {
+            return conditions;
+        }
+        let leads_index = |place: usize| {
+            let name = relation.columns.get(place).map(|column| &column.name);
+            name.is_some() && relation.indexes.iter().any(|index| index.columns.first() == name)
+        };
+        let is_indexed = |slot: usize| match self.slots.get(slot) {
+            Some(Slot { column: SourceColumn::Field(place), .. }) => leads_index(*place),
+            _ => false,
+        };
+        let comes_first = |condition: &Expression| {
+            let mut indexed = true;
+            condition.for_each_column(&mut |slot| indexed &= is_indexed(slot));
+            indexed && cannot_fail(condition, &|slot| self.slot_type(slot))
+        };
+        conditions.sort_by_key(|condition| !comes_first(condition));
+        conditions
     }
 
     /// The used columns of a source: slot, and place in the source.

@@ -31,6 +31,10 @@ select id from a where exists (select 1 from v where v.id = a.id and 10 / v.x > 
 select q.id from (select id, x from a where x <> 0) q where 10 / q.x > 0 order by 1;
 select a.id, b.id from a join b on a.x <> 0 and b.aid = a.id where 10 / a.x > 1 order by 1, 2;
 select a.id from a where 10 / a.x > 0 and a.x <> 0;
+-- What an index could answer comes first, whether or not the index is read.
+select count(*) from a where cast(v as integer) = 5 and id < 2;
+select count(*) from a where cast(v as integer) > 5 and id in (1, 4) and kind > 0;
+select count(*) from a where cast(v as integer) = 5 and id < 2 or cast(v as integer) = 7 and id = 4;
 -- Something volatile is evaluated for the rows that the conditions before it leave.
 select a.id from a where exists (select 1 from b where b.aid = a.id and b.kind = 1) and next value for evaluated > 0 order by 1;
 select next value for evaluated from rdb$database;

@@ -19,36 +19,44 @@ enum Kind {
 impl Joins {
     /// Whether a condition gives a truth value whatever the row is. Said of comparisons of columns and constants only.
     pub(super) fn cannot_fail(&self, condition: &Expression) -> bool {
-        match condition {
-            Expression::Comparison { left, right, .. } | Expression::Distinct { left, right, .. } => {
-                self.are_of_one_kind([&**left, &**right])
-            }
-            Expression::Between { operand, low, high, .. } => {
-                self.are_of_one_kind([&**operand, &**low, &**high])
-            }
-            Expression::InList { operand, list, .. } => {
-                self.are_of_one_kind(std::iter::once(&**operand).chain(list))
-            }
-            Expression::IsNull(operand) => self.kind(operand).is_some(),
-            Expression::Not(operand) => self.cannot_fail(operand),
-            Expression::And(parts) | Expression::Or(parts) => parts.iter().all(|part| self.cannot_fail(part)),
-            _ => false,
-        }
+        cannot_fail(condition, &|slot| self.slot_type(slot))
     }
+}
 
-    fn are_of_one_kind<'e>(&self, operands: impl IntoIterator<Item = &'e Expression>) -> bool {
-        let mut kinds = operands.into_iter().map(|operand| self.kind(operand));
-        let Some(Some(first)) = kinds.next() else { return false };
-        kinds.all(|kind| kind == Some(first))
-    }
-
-    /// The kind of a column or a constant.
-    fn kind(&self, operand: &Expression) -> Option<Kind> {
-        match operand {
-            Expression::Column(slot) => kind_of_type(self.slot_type(*slot)?),
-            Expression::Constant(value) => kind_of_value(value),
-            _ => None,
+/// Whether a condition gives a truth value whatever the row is, given the types of columns. Said of comparisons of columns and
+/// constants only.
+pub(crate) fn cannot_fail(condition: &Expression, slot_type: &dyn Fn(usize) -> Option<SqlType>) -> bool {
+    let kind = |operand: &Expression| kind(operand, slot_type);
+    match condition {
+        Expression::Comparison { left, right, .. } | Expression::Distinct { left, right, .. } => {
+            are_alike([kind(left), kind(right)])
         }
+        Expression::Between { operand, low, high, .. } => are_alike([kind(operand), kind(low), kind(high)]),
+        Expression::InList { operand, list, .. } => {
+            are_alike(std::iter::once(kind(operand)).chain(list.iter().map(kind)))
+        }
+        Expression::IsNull(operand) => kind(operand).is_some(),
+        Expression::Not(operand) => cannot_fail(operand, slot_type),
+        Expression::And(parts) | Expression::Or(parts) => {
+            parts.iter().all(|part| cannot_fail(part, slot_type))
+        }
+        _ => false,
+    }
+}
+
+/// Whether all are of one kind that is known.
+fn are_alike(kinds: impl IntoIterator<Item = Option<Kind>>) -> bool {
+    let mut kinds = kinds.into_iter();
+    let Some(Some(first)) = kinds.next() else { return false };
+    kinds.all(|kind| kind == Some(first))
+}
+
+/// The kind of a column or a constant.
+fn kind(operand: &Expression, slot_type: &dyn Fn(usize) -> Option<SqlType>) -> Option<Kind> {
+    match operand {
+        Expression::Column(slot) => kind_of_type(slot_type(*slot)?),
+        Expression::Constant(value) => kind_of_value(value),
+        _ => None,
     }
 }
 

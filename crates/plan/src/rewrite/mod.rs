@@ -21,7 +21,7 @@ mod alternatives;
 mod common_conjuncts;
 mod dropping;
 mod equivalence;
-mod infallible;
+pub(crate) mod infallible;
 pub(crate) mod joins;
 mod keys;
 mod one_partner;
