@@ -268,7 +268,11 @@ impl ConnectionInput {
     pub(crate) fn set_interrupt(&self, interrupt: Arc<Interrupt>) {
         let closing = Arc::clone(&self.closing);
         interrupt.set_on_close(move || closing.notify_one());
-        self.input.lock().interrupt = Some(interrupt);
+        self.input.lock().interrupt = Some(Arc::clone(&interrupt));
+        // Its client may have gone before there was something to stop.
+        if self.is_abandoned() {
+            interrupt.raise(StopReason::AttachmentClosed);
+        }
     }
 
     /// Waits until somebody else ends the session.

@@ -31,6 +31,7 @@ use self::pipe::Ready;
 use self::repair::Repaired;
 pub(crate) use self::running::RunningServices;
 use self::task::Running;
+use crate::connection_input::ConnectionInput;
 use crate::handshake::Identity;
 use crate::session::maintenance::refused;
 use crate::session::output::Output;
@@ -97,7 +98,7 @@ impl ServiceSession {
             }
             Request::Cancel { .. } => return true,
             Request::ServiceDetach(_) | Request::Detach(_) | Request::Ping => Ok(Response::success()),
-            Request::ServiceStart { spb, .. } => self.start(spb),
+            Request::ServiceStart { spb, .. } => self.start(spb, output.input()),
             Request::ServiceInformation { service, send_items, receive_items, buffer_length, .. } => self
                 .information(send_items, receive_items, *buffer_length)
                 .map(|data| Response::data(*service, data)),
@@ -108,7 +109,7 @@ impl ServiceSession {
         true
     }
 
-    fn start(&mut self, block: &[u8]) -> Result<Response> {
+    fn start(&mut self, block: &[u8], line: &ConnectionInput) -> Result<Response> {
         use spb::action;
         let (service, items) = parse_service_start(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
         if let Some(running) = self.running.as_ref().filter(|running| running.pipe.is_running()) {
@@ -151,7 +152,7 @@ impl ServiceSession {
             | action::TRACE_RESUME
             | action::TRACE_LIST => return Err(refused("trace sessions")),
             action::PROPERTIES => {
-                self.running = Some(properties::properties(&self.shared, &self.identity, &items)?);
+                self.running = Some(properties::properties(&self.shared, &self.identity, &items, line)?);
             }
             action::DB_STATS => {
                 self.running = Some(statistics::start(&self.shared, &self.identity, &items)?);
@@ -159,7 +160,7 @@ impl ServiceSession {
             action::VALIDATE => {
                 self.running = Some(validation::start(&self.shared, &self.identity, &items)?);
             }
-            action::REPAIR => match repair::repair(&self.shared, &self.identity, &items)? {
+            action::REPAIR => match repair::repair(&self.shared, &self.identity, &items, line)? {
                 Repaired::Limbo(limbo) => self.limbo = limbo,
                 Repaired::Report(running) => self.running = Some(running),
             },

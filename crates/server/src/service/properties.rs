@@ -15,6 +15,7 @@ use farbird_wire::clumplet::{StartItem, StartValue};
 use super::access::maintain;
 use super::task::{Running, run};
 use super::text;
+use crate::connection_input::ConnectionInput;
 use crate::handshake::Identity;
 use crate::session::maintenance::refused;
 use crate::shared::Shared;
@@ -22,18 +23,23 @@ use crate::shared::Shared;
 /// As Firebird names the service.
 const NAME: &str = "Database Properties";
 
-/// Does what is asked for; as in Firebird the start of the service is answered when it is done.
+/// Does what is asked for; as in Firebird the start of the service is answered when it is done. It does not outlive its client's `line`.
 ///
 /// # Errors
 /// `isc_bad_spb_form`, `isc_wish_list` for what is not built; those of attaching and of what is done.
-pub(super) fn properties(shared: &Arc<Shared>, identity: &Identity, items: &[StartItem]) -> Result<Running> {
+pub(super) fn properties(
+    shared: &Arc<Shared>,
+    identity: &Identity,
+    items: &[StartItem],
+    line: &ConnectionInput,
+) -> Result<Running> {
     let database = text(items, spb::DBNAME).ok_or_else(bad_form)?;
     let wanted = parse(items)?;
     let (server, identity) = (Arc::clone(shared), identity.clone());
     let running = run(shared, NAME, true, Arc::new(Interrupt::new()), move |_, interrupt| {
         maintain(&server, &identity, &database, &wanted, interrupt).map(|_| ())
     });
-    running.finish()?;
+    running.finish(line)?;
     Ok(running)
 }
 

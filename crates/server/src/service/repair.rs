@@ -15,6 +15,7 @@ use super::access::{attach, maintain};
 use super::pipe::PipeMessages;
 use super::task::{Running, run};
 use super::text;
+use crate::connection_input::ConnectionInput;
 use crate::handshake::Identity;
 use crate::session::maintenance::refused;
 use crate::shared::Shared;
@@ -37,11 +38,16 @@ pub(super) enum Repaired {
     Report(Running),
 }
 
-/// Does what is asked for.
+/// Does what is asked for. A check or a sweep does not outlive its client's `line`.
 ///
 /// # Errors
 /// `isc_wish_list` for what is not built; those of attaching, checking, sweeping and deciding.
-pub(super) fn repair(shared: &Arc<Shared>, identity: &Identity, items: &[StartItem]) -> Result<Repaired> {
+pub(super) fn repair(
+    shared: &Arc<Shared>,
+    identity: &Identity,
+    items: &[StartItem],
+    line: &ConnectionInput,
+) -> Result<Repaired> {
     let database = text(items, spb::DBNAME).ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?;
     let (mut options, mut decisions) = (0, Vec::new());
     for item in items {
@@ -64,7 +70,7 @@ pub(super) fn repair(shared: &Arc<Shared>, identity: &Identity, items: &[StartIt
         lines.iter().for_each(|line| PipeMessages(Arc::clone(pipe)).line(line));
         Ok(())
     });
-    running.finish()?;
+    running.finish(line)?;
     Ok(Repaired::Report(running))
 }
 

@@ -6,6 +6,7 @@ use farbird_engine::session::{Interrupt, StopReason};
 use farbird_types::{Error, Result, isc};
 
 use super::pipe::Pipe;
+use crate::connection_input::ConnectionInput;
 use crate::shared::Shared;
 
 /// A service that runs, or has something left to say.
@@ -29,11 +30,15 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Waits for its end.
+    /// Waits for its end; it is told to stop if `line` breaks meanwhile.
     ///
     /// # Errors
     /// How it has failed.
-    pub(super) fn finish(&self) -> Result<()> {
+    pub(super) fn finish(&self, line: &ConnectionInput) -> Result<()> {
+        // One of its own: the service's knows already what is to be done when it is told to end.
+        let of_line = Arc::new(Interrupt::new());
+        of_line.pass_on_to(Arc::clone(&self.interrupt));
+        line.set_interrupt(of_line);
         self.pipe.wait_for_end();
         self.pipe.take_failure().map_or(Ok(()), Err)
     }

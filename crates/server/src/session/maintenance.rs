@@ -26,14 +26,16 @@ const VERIFY_IGNORE: i64 = 0x40;
 /// Understands what a DPB asks to be done with the database.
 ///
 /// # Errors
-/// `isc_wish_list` for what is not built.
+/// `isc_wish_list` for what is not built; `isc_bad_dpb_content` for numbers out of range.
 pub(super) fn parse(bytes: &[u8]) -> Result<Maintenance> {
     let mut wanted = Maintenance::default();
     let mut delay_seconds = 0;
     for item in ClumpletReader::dpb(bytes).map_err(|_| Error::new(isc::BAD_DPB_FORM))? {
         let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
         match item.tag {
-            dpb::SHUTDOWN_DELAY => delay_seconds = number(&item),
+            dpb::SHUTDOWN_DELAY => {
+                delay_seconds = i32::try_from(number(&item)).map_err(|_| Error::new(isc::BAD_DPB_CONTENT))?;
+            }
             _ => parse_item(&item, &mut wanted)?,
         }
     }
@@ -148,7 +150,13 @@ mod tests {
         {
             assert_eq!(parse(&block(&[(tag, data)])), Ok(Maintenance::default()), "{tag}");
         }
-        for (tag, data) in [(dpb::SHUTDOWN, &[0x50][..]), (dpb::SWEEP_INTERVAL, &[0xFF])] {
+        let for_ever = i64::MAX.to_le_bytes();
+        for (tag, data) in [
+            (dpb::SHUTDOWN, &[0x50][..]),
+            (dpb::SWEEP_INTERVAL, &[0xFF]),
+            (dpb::SHUTDOWN_DELAY, &for_ever),
+            (dpb::SHUTDOWN_DELAY, &[0, 0, 0, 0x80, 0, 0, 0, 0]),
+        ] {
             assert!(parse(&block(&[(tag, data)])).is_err(), "{tag}");
         }
     }
