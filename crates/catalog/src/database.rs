@@ -14,11 +14,11 @@ use crate::layout::codec;
 use crate::shutdown_gate::ShutdownGate;
 use crate::statistics::Statistics;
 use farbird_budget::Account;
-use farbird_session::Session;
 use farbird_session::backups::BackupBook;
 use farbird_session::events::Events;
 use farbird_session::external::ExternalSources;
 use farbird_session::users::UserDirectory;
+use farbird_session::{Interrupt, Session};
 
 /// The number of the next database that is opened.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
@@ -54,6 +54,8 @@ pub struct Database {
     pub no_linger: AtomicBool,
     /// Held while somebody shuts the database down, or needs to be alone with it.
     pub maintenance: Mutex<()>,
+    /// What stops whoever holds `maintenance`, while that is something to be stopped by others who may shut the database down.
+    pub maintainer: Mutex<Option<Arc<Interrupt>>>,
     /// What a shutdown that waits keeps from beginning.
     pub shutdown_gate: ShutdownGate,
     next_attachment: AtomicU64,
@@ -87,6 +89,7 @@ impl Database {
             collation_data: Mutex::new(()),
             no_linger: AtomicBool::new(false),
             maintenance: Mutex::new(()),
+            maintainer: Mutex::new(None),
             shutdown_gate: ShutdownGate::default(),
             next_attachment: AtomicU64::new(1),
             next_statement: AtomicU64::new(1),

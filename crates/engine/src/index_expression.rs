@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use farbird_store::{KeyExpression, RowPredicate, Store, StoreOptions, TransactionOptions};
@@ -155,6 +156,7 @@ impl World {
                 client: ClientDescription::default(),
             },
             attached_at: now,
+            is_admitted: AtomicBool::new(true),
             settings: Mutex::new(SessionSettings {
                 role: None,
                 time_zone: clock::DEFAULT_ZONE,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use farbird_budget::{Account, StatementBudget};
@@ -25,6 +25,9 @@ pub struct Session {
     pub options: AttachOptions,
     /// When it attached.
     pub attached_at: TimestampTz,
+    /// Whether the database was open to it: until then it may be refused, and is in nobody's way. Written under the lock of the
+    /// database's attachments.
+    pub is_admitted: AtomicBool,
     /// Settings that may change while it lasts, most of them by SET statements.
     pub settings: Mutex<SessionSettings>,
     /// RDB$SET_CONTEXT('USER_SESSION', ...).

@@ -51,6 +51,8 @@ pub struct ClientDescription {
     pub wire_compressed: bool,
     /// Whether it maintains the database, as gfix does (`isc_dpb_gfix_attach`).
     pub is_maintenance: bool,
+    /// Whether whoever keeps the session lets go of it when it is told to end. A server does; a program that embeds the engine may not.
+    pub leaves_when_told: bool,
     /// How many threads one of its statements may use (`isc_dpb_parallel_workers`); `None`: as many as the server allows.
     pub parallel_workers: Option<usize>,
     /// Whose it is, as sessions learn that its EXECUTE STATEMENT makes.

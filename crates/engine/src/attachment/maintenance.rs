@@ -14,6 +14,7 @@ use crate::attachment::Attachment;
 use crate::catalog::privileges::Actor;
 use crate::catalog::{self, CatalogChanges, CatalogObject, DatabaseProperties, Denied, SystemPrivilege};
 use crate::check::{CheckedTable, DatabaseReport, check_open_database, check_table, tables_to_check};
+use crate::database::Database;
 use crate::engine::Engine;
 use crate::maintenance::Maintenance;
 use crate::session::Interrupt;
@@ -95,10 +96,13 @@ impl Attachment {
     fn verify(&mut self) -> Result<()> {
         self.check_system_privilege(SystemPrivilege::UseGfixUtility, "USE_GFIX_UTILITY")?;
         let database = Arc::clone(self.database());
-        if !self.wait_for(OTHERS_TIMEOUT, |attachment| attachment.others().is_empty())? {
-            return Err(Error::new(isc::BAD_DPB_CONTENT).and(isc::CANT_VALIDATE));
-        }
-        let report = check_open_database(&database, &self.session.interrupt.cancel)?;
+        let in_the_way = |_| Error::new(isc::BAD_DPB_CONTENT).and(isc::CANT_VALIDATE);
+        let report = self.alone(in_the_way, |attachment| {
+            // Nobody else gets in for as long as it takes: who may shut the database down need not wait for that.
+            let interrupt = &attachment.session.interrupt;
+            let _stoppable = Stoppable::new(&database, interrupt);
+            check_open_database(&database, &interrupt.cancel)
+        })?;
         for damage in &report.damages {
             tracing::error!(database = %database.path.display(), place = damage.place, damage.what, damage.advice, "damaged");
         }
@@ -161,18 +165,27 @@ impl Attachment {
         };
         match read_only {
             // Nobody may be at work with what was true before.
-            Some(_) => self.alone(|attachment| attachment.change_properties(change)),
+            Some(_) => self.alone(|in_use| in_use, |attachment| attachment.change_properties(change)),
             None => self.change_properties(change),
         }
     }
 
     /// Runs while nobody else is attached, nor can be.
-    fn alone(&self, run: impl FnOnce(&Attachment) -> Result<()>) -> Result<()> {
+    ///
+    /// # Errors
+    /// `isc_shutinprog` while somebody else does such a thing; what `in_the_way` makes of `isc_obj_in_use` if others stay; those of `run`.
+    fn alone<T>(
+        &self,
+        in_the_way: impl FnOnce(Error) -> Error,
+        run: impl FnOnce(&Attachment) -> Result<T>,
+    ) -> Result<T> {
         let database = Arc::clone(self.database());
         let Some(_only_one) = database.maintenance.try_lock() else { return Err(self.is_being_shut_down()) };
         let _closed = ClosedGate::close(&database, Denied::Attachments);
-        self.wait_for(OTHERS_TIMEOUT, |attachment| attachment.engine.check_alone(&database).is_ok())?;
-        self.engine.check_alone(&database)?;
+        if !self.wait_for(OTHERS_TIMEOUT, |attachment| attachment.others().is_empty())? {
+            let in_use = Error::new(isc::OBJ_IN_USE).with("DATABASE").with(self.shown_path());
+            return Err(in_the_way(in_use));
+        }
         run(self)
     }
 
@@ -206,12 +219,13 @@ impl Attachment {
 
     /// Waits until it is so, for so long at most; gives whether it is.
     pub(super) fn wait_for(&self, timeout: Duration, is_so: impl Fn(&Attachment) -> bool) -> Result<bool> {
-        let deadline = Instant::now() + timeout;
+        // What no clock can tell is for ever.
+        let deadline = Instant::now().checked_add(timeout);
         loop {
             if is_so(self) {
                 return Ok(true);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.map_or(POLL, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return Ok(false);
             }
@@ -222,16 +236,18 @@ impl Attachment {
 }
 
 /// Keeps others from beginning something, until it is dropped.
-pub(super) struct ClosedGate<'d>(&'d crate::database::Database);
+pub(super) struct ClosedGate<'d>(&'d Database);
 
 impl<'d> ClosedGate<'d> {
-    pub(super) fn close(database: &'d crate::database::Database, denied: Denied) -> ClosedGate<'d> {
-        database.shutdown_gate.deny(denied);
-        ClosedGate(database)
+    pub(super) fn close(database: &'d Database, denied: Denied) -> ClosedGate<'d> {
+        let gate = ClosedGate(database);
+        gate.deny(denied);
+        gate
     }
 
-    /// Keeps others from more.
+    /// Keeps others from more. All who attach after it are refused, and those who were not refused are among the others.
     pub(super) fn deny(&self, denied: Denied) {
+        let _attachments = self.0.attachments.lock();
         self.0.shutdown_gate.deny(denied);
     }
 }
@@ -239,5 +255,21 @@ impl<'d> ClosedGate<'d> {
 impl Drop for ClosedGate<'_> {
     fn drop(&mut self) {
         self.0.shutdown_gate.deny(Denied::Nothing);
+    }
+}
+
+/// Lets others stop who holds the maintenance of a database (a forced shutdown, or bringing it online), until it is dropped.
+pub(super) struct Stoppable<'d>(&'d Database);
+
+impl<'d> Stoppable<'d> {
+    pub(super) fn new(database: &'d Database, interrupt: &Arc<Interrupt>) -> Stoppable<'d> {
+        *database.maintainer.lock() = Some(Arc::clone(interrupt));
+        Stoppable(database)
+    }
+}
+
+impl Drop for Stoppable<'_> {
+    fn drop(&mut self) {
+        *self.0.maintainer.lock() = None;
     }
 }

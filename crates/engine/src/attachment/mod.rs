@@ -26,6 +26,7 @@ mod two_phase;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use farbird_store::SessionRelations;
 use farbird_types::{Result, ZoneId};
@@ -86,6 +87,7 @@ impl Attachment {
         let session = Arc::new(Session {
             id: database.next_attachment_id(),
             attached_at: clock::now(zone),
+            is_admitted: AtomicBool::new(false),
             settings: Mutex::new(SessionSettings {
                 // A role that is not the user's to take is none, as in Firebird.
                 role: options

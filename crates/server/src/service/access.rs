@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_engine::api::AttachOptions;
+use farbird_engine::api::{AttachOptions, ClientDescription};
 use farbird_engine::attachment::Attachment;
 use farbird_engine::maintenance::Maintenance;
 use farbird_engine::session::Interrupt;
@@ -85,6 +85,6 @@ fn attach_options(identity: &Identity) -> AttachOptions {
         dialect: 3,
         time_zone: None,
         no_database_triggers: true,
-        client: Default::default(),
+        client: ClientDescription { leaves_when_told: true, ..ClientDescription::default() },
     }
 }

@@ -695,6 +695,7 @@ impl Worker {
             wire_crypt: self.negotiated.cipher.map_or("", CryptPlugin::name).to_owned(),
             wire_compressed: choice.is_some_and(|choice| choice.compress),
             is_maintenance: parameters.is_gfix,
+            leaves_when_told: true,
             parallel_workers: parameters.parallel_workers(),
             caller: self.caller_of_session(parameters, identity),
         }

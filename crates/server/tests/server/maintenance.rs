@@ -2,6 +2,7 @@
 //!
 //! What is expected here Firebird 5.0.4 answered.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use farbird_types::{Error, Value, isc};
@@ -160,12 +161,96 @@ fn a_shutdown_that_waits_fails_if_others_stay_and_lets_nobody_begin_meanwhile() 
         while !is(attach(&server, &Login::default()).err(), isc::SHUTINPROG) {
             assert!(begun.elapsed() < Duration::from_secs(30), "nobody shuts it down");
         }
-        assert!(is(shut(&server, FULL | FORCE, 0).err(), isc::SHUTINPROG), "somebody else does it");
+        assert!(is(shut(&server, FULL | ATTACHMENTS, 0).err(), isc::SHUTINPROG), "somebody else does it");
         owner.commit(transaction);
         waiting.join().unwrap()
     });
     waiting.unwrap();
     assert!(begin(&mut owner).unwrap_err().has(isc::ATT_SHUTDOWN));
+}
+
+/// Asks the services manager for a shutdown that waits for longer than anybody lives with; gives its client when it waits.
+fn shut_for_ever(server: &TestServer) -> Client {
+    let mut client = manager(server, &Login::default());
+    let spb = [
+        &[action::PROPERTIES, spb::DBNAME, 5, 0][..],
+        b"t.fbd",
+        &[properties::SHUTDOWN_MODE, properties::SM_FULL],
+        &[properties::ATTACHMENTS_SHUTDOWN, 0xA0, 0x86, 1, 0],
+    ]
+    .concat();
+    client.send(&[Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb }]);
+    eventually("nobody shuts it down", || is(attach(server, &Login::default()).err(), isc::SHUTINPROG));
+    client
+}
+
+fn eventually(otherwise: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{otherwise}");
+    }
+}
+
+#[test]
+fn a_shutdown_that_waits_ends_with_its_client() {
+    let server = server_with_user();
+    let mut owner = attach(&server, &Login::default()).unwrap();
+    drop(shut_for_ever(&server));
+    eventually("it goes on without its client", || attach(&server, &Login::default()).is_ok());
+    assert_eq!(mode(&mut owner), Value::integer(0));
+}
+
+#[test]
+fn a_shutdown_that_waits_gives_way_to_one_that_does_not_and_to_online() {
+    let server = server_with_user();
+    let mut owner = attach(&server, &Login::default()).unwrap();
+    let ana = login("ana", "first");
+    let mut waiting = shut_for_ever(&server);
+    assert!(is(gfix(&server, &ana, &[(dpb::ONLINE, &[0])]).err(), isc::NO_PRIV));
+    assert!(is(online(&server, 0).err(), isc::BAD_SHUTDOWN_MODE), "it is online");
+    assert!(waiting.response().unwrap_err().has(isc::SHUTFAIL));
+    drop(attach(&server, &ana).unwrap());
+    assert_eq!(mode(&mut owner), Value::integer(0));
+
+    let mut waiting = shut_for_ever(&server);
+    drop(shut(&server, FULL | FORCE, 0).unwrap());
+    assert!(waiting.response().unwrap_err().has(isc::SHUTFAIL));
+    assert!(begin(&mut owner).unwrap_err().has(isc::ATT_SHUTDOWN));
+    assert!(is(attach(&server, &Login::default()).err(), isc::SHUTDOWN));
+}
+
+#[test]
+fn a_shutdown_does_not_wait_for_longer_than_numbers_go() {
+    let server = server_with_user();
+    let _owner = attach(&server, &Login::default()).unwrap();
+    let way = [(dpb::SHUTDOWN, &[MULTI | ATTACHMENTS][..]), (dpb::SHUTDOWN_DELAY, &i64::MAX.to_le_bytes())];
+    assert!(is(gfix(&server, &Login::default(), &way).err(), isc::BAD_DPB_CONTENT));
+    assert!(attach(&server, &Login::default()).is_ok());
+}
+
+#[test]
+fn who_is_refused_is_in_nobodys_way() {
+    let server = server_with_user();
+    let ana = login("ana", "first");
+    let leave = |client: Result<Client, Error>| client.unwrap().ask(Request::Detach(Handle::NONE)).unwrap();
+    leave(shut(&server, MULTI | FORCE, 0));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                assert!(attach(&server, &ana).is_err());
+            }
+        });
+        let all = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..20 {
+                leave(shut(&server, SINGLE | ATTACHMENTS, 0));
+                leave(attach(&server, &Login::default()));
+                leave(online(&server, MULTI));
+            }
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        all.unwrap();
+    });
 }
 
 #[test]
@@ -237,6 +322,31 @@ fn a_sound_database_is_checked_and_swept() {
     let nothing: [String; 0] = [];
     assert_eq!(service(&server, action::REPAIR, &[spb::OPTIONS, 129, 0, 0, 0]).unwrap(), nothing);
     assert_eq!(service(&server, action::REPAIR, &[spb::OPTIONS, 2, 0, 0, 0]).unwrap(), nothing);
+}
+
+#[test]
+fn nobody_gets_in_while_all_is_checked() {
+    let server = server_with_user();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let refused = scope.spawn(|| {
+            let mut refused = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                match attach(&server, &Login::default()) {
+                    Ok(mut client) => client.ask(Request::Detach(Handle::NONE)).map(|_| ()).unwrap(),
+                    Err(error) if error.has(isc::SHUTINPROG) => refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            refused
+        });
+        let checks: Vec<_> = (0..30)
+            .map(|_| service(&server, action::REPAIR, &[spb::OPTIONS, 1, 0, 0, 0]).map(|_| ()))
+            .collect();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(checks, vec![Ok(()); 30]);
+        assert!(refused.join().unwrap() > 0, "others got in");
+    });
 }
 
 #[test]
