@@ -1,17 +1,19 @@
 //! A responder as small as its task: one request for each connection, a request of at most [`REQUEST_BYTES_MAX`], at most
-//! [`CONNECTIONS_MAX`] at a time. Only GET, and POST of JSON where a site takes that.
+//! [`CONNECTIONS_MAX`] at a time: one more takes the place of the oldest that has not yet sent its request. Only GET, and POST of JSON where a site takes that.
 //!
 //! A web page from elsewhere cannot read what is served here, nor do anything: nothing allows it to; a request that comes by a name which is
 //! not one of ours is refused, so that nobody's name can be made to lead here (DNS rebinding); and so is a POST that another site's page
 //! has made, or one whose contents a page may send without asking.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::page::Page;
@@ -119,21 +121,61 @@ pub trait Site: Send + Sync + 'static {
     fn answer(&self, request: &Request) -> Response;
 }
 
+/// The connections that there are, the oldest first, and how one is told to make room: only those whose request has not come yet.
+#[derive(Default)]
+struct Places {
+    taken: BTreeMap<u64, Option<oneshot::Sender<()>>>,
+    next: u64,
+}
+
+impl Places {
+    /// A place, and what says that it is to be given up. `None`: all are taken by those who are being answered.
+    fn take(&mut self) -> Option<(u64, oneshot::Receiver<()>)> {
+        if self.taken.len() >= CONNECTIONS_MAX {
+            let waiting = self.taken.iter().find(|(_, leave)| leave.is_some()).map(|(place, _)| *place)?;
+            // Nobody listens any more if it has just ended by itself.
+            let _ = self.taken.remove(&waiting).flatten().map(|leave| leave.send(()));
+        }
+        let (leave, told) = oneshot::channel();
+        let place = self.next;
+        self.next += 1;
+        self.taken.insert(place, Some(leave));
+        Some((place, told))
+    }
+
+    /// The request has come: the place is kept until the answer is sent. Not if it was given to somebody else meanwhile.
+    fn keep(&mut self, place: u64) -> bool {
+        self.taken.get_mut(&place).is_some_and(|leave| leave.take().is_some())
+    }
+}
+
+/// A place that is given back however the answer ends.
+struct Place {
+    number: u64,
+    places: Arc<Mutex<Places>>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.lock().taken.remove(&self.number);
+    }
+}
+
 /// Answers those who connect, until it is dropped.
 pub async fn serve(listener: TcpListener, names: Names, site: Arc<dyn Site>) {
-    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Mutex::new(Places::default()));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let Ok(permit) = connections.clone().try_acquire_owned() else { continue };
+        let Some((number, told)) = places.lock().take() else { continue };
+        let place = Place { number, places: Arc::clone(&places) };
         let (site, names) = (site.clone(), names.clone());
         tokio::spawn(async move {
-            if let Err(error) = respond(stream, peer, &names, site).await {
+            if let Err(error) = respond(stream, peer, &names, site, &place, told).await {
                 tracing::debug!("status page, {peer}: {error}");
             }
-            drop(permit);
         });
     }
 }
@@ -143,8 +185,17 @@ async fn respond(
     peer: SocketAddr,
     names: &Names,
     site: Arc<dyn Site>,
+    place: &Place,
+    told: oneshot::Receiver<()>,
 ) -> std::io::Result<()> {
-    let Some((head, body)) = timeout(PATIENCE, receive(&mut stream)).await?? else { return Ok(()) };
+    let received = tokio::select! {
+        received = timeout(PATIENCE, receive(&mut stream)) => received??,
+        _ = told => return Ok(()),
+    };
+    let Some((head, body)) = received else { return Ok(()) };
+    if !place.places.lock().keep(place.number) {
+        return Ok(());
+    }
     let response = match understand(&head, body, peer, names, site.takes_posts()) {
         Err(refused) => refused,
         Ok(request) => {
@@ -342,6 +393,41 @@ mod tests {
             assert!(answer.is_empty() || answer.contains("Content-Security-Policy: default-src 'none'"));
         }
         serving.abort();
+    }
+
+    #[tokio::test]
+    async fn those_who_say_nothing_take_no_places_from_others() {
+        let (address, serving) = started(false).await;
+        let mut silent = Vec::new();
+        for number in 0..3 * CONNECTIONS_MAX {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            if number % 2 == 0 {
+                let _ = stream.write_all(b"GET / HTTP/1.1\r\n").await;
+            }
+            silent.push(stream);
+        }
+        for _ in 0..3 {
+            let answer = ask(address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+        serving.abort();
+    }
+
+    #[test]
+    fn the_oldest_that_waits_makes_room_and_none_that_is_answered_does() {
+        let mut places = Places::default();
+        let mut told: Vec<_> = (0..CONNECTIONS_MAX).map(|_| places.take().unwrap()).collect();
+        assert!(places.keep(told[0].0));
+        let one_more = places.take().unwrap();
+        assert!(
+            told[0].1.try_recv().is_err() && told[1].1.try_recv().is_ok() && told[2].1.try_recv().is_err()
+        );
+        assert!(!places.keep(told[1].0), "its place is another's now");
+        assert!(places.keep(one_more.0) && places.taken.len() == CONNECTIONS_MAX);
+        for (place, _) in &told[2..] {
+            assert!(places.keep(*place));
+        }
+        assert!(places.take().is_none(), "all are being answered");
     }
 
     #[tokio::test]
