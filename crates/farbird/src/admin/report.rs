@@ -188,10 +188,15 @@ fn shown(shows: Shows, value: &Value) -> String {
     }
 }
 
-/// On one line, and without what would move a terminal's cursor: texts come from programs.
+/// On one line, and without what would move a terminal's cursor or turn the order of its letters: texts come from programs.
 fn printable(text: &str) -> String {
-    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let plain = |letter: char| if letter.is_control() || is_format(letter) { ' ' } else { letter };
     text.chars().map(plain).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Separators of lines and paragraphs, embeddings, overrides and isolates of bidirectional text (Unicode, UAX #9).
+fn is_format(letter: char) -> bool {
+    matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Bytes as people read them.
@@ -263,6 +268,13 @@ mod tests {
         assert_eq!(lines[3], "  20  3.0 MiB  1 min 1 s  no     select 1 [2J from rdb$database");
         assert!(answered().table(Some(20)).lines().all(|line| line.width() <= 20));
         assert_eq!(Answered { report: &REPORT, rows: Vec::new() }.table(None), "Things\n  There are none.\n");
+    }
+
+    #[test]
+    fn nothing_turns_the_order_of_letters_or_begins_a_line() {
+        let hostile = "a\u{202e}b\u{202a}c\u{2066}d\u{2069}e\u{2028}f\u{2029}g";
+        assert_eq!(printable(hostile), "a b c d e f g");
+        assert_eq!(printable("שלום"), "שלום");
     }
 
     #[test]
