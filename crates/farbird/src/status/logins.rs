@@ -23,6 +23,10 @@ const LOGIN_MAX: Duration = Duration::from_secs(12 * 3_600);
 const ATTACHMENT_IDLE_MAX: Duration = Duration::from_secs(15);
 /// Logins at a time.
 const LOGINS_MAX: usize = 32;
+/// And of one user: a new one beyond that ends the oldest, so that no user takes the others' places.
+const LOGINS_OF_USER_MAX: usize = 4;
+/// How long it is believed that a user is, or is no, administrator.
+const ADMINISTRATOR_BELIEVED: Duration = Duration::from_secs(3 * 60);
 /// Attachments of a login at a time.
 const ATTACHMENTS_MAX: usize = 4;
 /// How long the server may take to be reached: it is this process.
@@ -87,7 +91,9 @@ pub(super) struct Logins {
 
 struct Login {
     options: ConnectOptions,
-    is_administrator: bool,
+    user: String,
+    /// Whether the user is an administrator, and when that was asked.
+    is_administrator: Mutex<(bool, Instant)>,
     begun: Instant,
     asked: Mutex<Instant>,
     /// By database. Questions of one login are asked one after the other.
@@ -95,6 +101,10 @@ struct Login {
 }
 
 impl Login {
+    fn close(&self) {
+        close(self.attachments.lock().drain().map(|(_, (connection, _))| connection));
+    }
+
     fn is_over(&self, now: Instant) -> bool {
         now - self.begun > LOGIN_MAX || now.saturating_duration_since(*self.asked.lock()) > IDLE_MAX
     }
@@ -112,22 +122,15 @@ impl Logins {
 
     /// Logs a user in; gives the token.
     pub(super) fn begin(&self, user: &str, password: &str) -> Result<String, Refusal> {
-        if self.all.lock().len() >= LOGINS_MAX {
-            return Err(Refusal::TooMany);
-        }
         let options = ConnectOptions {
             connect_timeout: CONNECT_TIMEOUT,
             read_timeout: Some(READ_TIMEOUT),
             program: "farbird status page".to_owned(),
             ..ConnectOptions::new(user, password)
         };
-        let host = self.server.ip().to_string();
-        let services = Services::attach(&host, self.server.port(), &options).map_err(|error| {
+        let is_administrator = self.ask_whether_administrator(&options).map_err(|error| {
             if is_login_error(&error) { Refusal::WrongPassword } else { Refusal::Server(error) }
         })?;
-        // Only administrators are told.
-        let is_administrator = services.open_databases().is_ok();
-        let _ = services.close();
         let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes)
             .map_err(|error| Refusal::Server(Error::new(isc::RANDOM).with(error.to_string())))?;
@@ -135,26 +138,54 @@ impl Logins {
         let now = Instant::now();
         let login = Login {
             options,
-            is_administrator,
+            user: plain_name(user),
+            is_administrator: Mutex::new((is_administrator, now)),
             begun: now,
             asked: Mutex::new(now),
             attachments: Mutex::default(),
         };
-        self.all.lock().insert(token.clone(), Arc::new(login));
+        let replaced = enter(&mut self.all.lock(), token.clone(), Arc::new(login))?;
+        if let Some(replaced) = replaced {
+            replaced.close();
+        }
         tracing::info!(user, "logged in at the status page");
         Ok(token)
+    }
+
+    /// Only administrators are told which databases are open.
+    fn ask_whether_administrator(&self, options: &ConnectOptions) -> Result<bool, Error> {
+        let services = Services::attach(&self.server.ip().to_string(), self.server.port(), options)?;
+        let is_administrator = services.open_databases().is_ok();
+        let _ = services.close();
+        Ok(is_administrator)
     }
 
     /// Ends a login, if there is such a one.
     pub(super) fn end(&self, token: &str) {
         let ended = self.all.lock().remove(token);
         if let Some(login) = ended {
-            close(login.attachments.lock().drain().map(|(_, (connection, _))| connection));
+            login.close();
         }
     }
 
+    /// Whether it is an administrator who has logged in. It is asked again every few minutes: rights are taken away, passwords change.
     pub(super) fn is_administrator(&self, token: &str) -> Result<bool, Refusal> {
-        Ok(self.login(token)?.is_administrator)
+        let login = self.login(token)?;
+        let (known, asked) = *login.is_administrator.lock();
+        if asked.elapsed() <= ADMINISTRATOR_BELIEVED {
+            return Ok(known);
+        }
+        match self.ask_whether_administrator(&login.options) {
+            Ok(is_administrator) => {
+                *login.is_administrator.lock() = (is_administrator, Instant::now());
+                Ok(is_administrator)
+            }
+            Err(error) if is_login_error(&error) => {
+                self.end(token);
+                Err(Refusal::NoLogin)
+            }
+            Err(error) => Err(Refusal::Server(error)),
+        }
     }
 
     fn login(&self, token: &str) -> Result<Arc<Login>, Refusal> {
@@ -242,6 +273,34 @@ impl Logins {
     }
 }
 
+/// Enters a login among all; gives the one that it replaces: the user's own oldest, if there are as many of that user as there may be.
+fn enter(
+    all: &mut HashMap<String, Arc<Login>>,
+    token: String,
+    login: Arc<Login>,
+) -> Result<Option<Arc<Login>>, Refusal> {
+    let own = all.iter().filter(|(_, other)| other.user == login.user);
+    let oldest = own.clone().min_by_key(|(_, other)| other.begun).map(|(token, _)| token.clone());
+    let replaced = match own.count() >= LOGINS_OF_USER_MAX {
+        true => oldest.and_then(|token| all.remove(&token)),
+        false => None,
+    };
+    if all.len() >= LOGINS_MAX {
+        return Err(Refusal::TooMany);
+    }
+    all.insert(token, login);
+    Ok(replaced)
+}
+
+/// A user's name as it is told from others: without quotes letters are capital ones.
+fn plain_name(user: &str) -> String {
+    let user = user.trim_end();
+    match user.strip_prefix('"').and_then(|user| user.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => user.to_uppercase(),
+    }
+}
+
 /// Takes leave; a server that is gone need not be told.
 fn close(connections: impl IntoIterator<Item = Connection>) {
     connections.into_iter().for_each(|connection| drop(connection.close()));
@@ -250,4 +309,39 @@ fn close(connections: impl IntoIterator<Item = Connection>) {
 /// Whether it is the login that failed.
 fn is_login_error(error: &Error) -> bool {
     error.has(isc::LOGIN) || error.has(isc::LOGIN_ERROR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn login(user: &str) -> Arc<Login> {
+        let now = Instant::now();
+        Arc::new(Login {
+            options: ConnectOptions::new(user, "secret"),
+            user: plain_name(user),
+            is_administrator: Mutex::new((false, now)),
+            begun: now,
+            asked: Mutex::new(now),
+            attachments: Mutex::default(),
+        })
+    }
+
+    #[test]
+    fn a_users_logins_replace_their_own_and_leave_room_for_others() {
+        let mut all = HashMap::new();
+        for number in 0..LOGINS_MAX {
+            let user = ["alice", "ALICE", "\"ALICE\""][number % 3];
+            let replaced = enter(&mut all, format!("alice {number}"), login(user)).unwrap();
+            assert_eq!(replaced.is_some(), number >= LOGINS_OF_USER_MAX, "{number}");
+        }
+        assert_eq!(all.len(), LOGINS_OF_USER_MAX);
+        assert!(all.contains_key(&format!("alice {}", LOGINS_MAX - 1)), "the newest stays");
+        for number in LOGINS_OF_USER_MAX..LOGINS_MAX {
+            assert!(enter(&mut all, format!("{number}"), login(&format!("user{number}"))).unwrap().is_none());
+        }
+        assert!(matches!(enter(&mut all, "one more".to_owned(), login("bob")), Err(Refusal::TooMany)));
+        assert!(enter(&mut all, "alice again".to_owned(), login("alice")).unwrap().is_some());
+        assert_eq!(all.len(), LOGINS_MAX);
+    }
 }
