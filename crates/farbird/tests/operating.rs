@@ -470,10 +470,17 @@ fn scheduled_backups_are_made_listed_and_restorable_and_survive_a_new_start() {
     let files = backups_in(&shelf);
     let names: Vec<_> =
         files.iter().map(|path| path.file_name().expect("a name").to_string_lossy()).collect();
-    assert!(
-        names[0].starts_with("app.fbd.nightly.20") && names[1].starts_with("security.fbd.nightly.20"),
-        "{names:?}"
-    );
+    for (name, begins) in names.iter().zip(["app.fbd.", "security.fbd."]) {
+        assert!(name.starts_with(begins) && name.contains(".nightly.20"), "{names:?}");
+    }
+    // Metrics are read without a login: no folder of the server is in them.
+    let users = "farbird_backups_total{database=\"security.fbd\",schedule=\"nightly\"}";
+    let begun = Instant::now();
+    while metric(&server.metrics(), users) != Some(1.0) {
+        assert!(begun.elapsed() < PATIENCE, "{}", server.metrics());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(!server.metrics().contains(&folder.path().display().to_string()));
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -496,6 +503,12 @@ fn scheduled_backups_are_made_listed_and_restorable_and_survive_a_new_start() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let check = Command::new(FARBIRD).arg("check").arg(&restored).output().expect("runs");
     assert!(check.status.success());
+    // One that somebody moves away is told as missing, and is not made again before its time.
+    fs::rename(&files[0], folder.path().join("moved.fbb")).expect("moved");
+    server.wait("backups", "app.fbd", |answer| {
+        list(answer, "backups").iter().any(|one| one["state"] == "missing")
+    });
+    assert_eq!(backups_in(&shelf), files[1..]);
 }
 
 #[test]
@@ -503,12 +516,20 @@ fn a_backup_that_cannot_be_made_is_told_and_deletes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let shelf = folder.path().join("kept");
     fs::create_dir(&shelf).expect("made");
-    fs::write(shelf.join("app.fbd.nightly.backups"), "not a list\n").expect("written");
-    fs::write(shelf.join("app.fbd.nightly.20200101T000000Z.fbb"), "not ours").expect("written");
+    let server = Server::start(folder.path(), "");
+    let connection = server.create("app.fbd");
+    let transaction = connection.begin(&TransactionOptions::default()).expect("begun");
+    let guid = "select lower(substring(mon$guid from 2 for 8)) from mon$database";
+    let rows = connection.query_all(&transaction, guid).expect("read");
+    let farbird_client::Value::Text(id) = &rows[0][0] else { panic!("{rows:?}") };
+    let id = String::from_utf8_lossy(id.bytes()).trim_end().to_owned();
+    drop((connection, server));
+    fs::write(shelf.join(format!("app.fbd.{id}.nightly.backups")), "not a list\n").expect("written");
+    fs::write(shelf.join(format!("app.fbd.{id}.nightly.20200101T000000Z.fbb")), "not ours").expect("written");
     let settings =
         "[backups.nightly]\ndatabases = [\"app.fbd\"]\nfolder = \"../kept\"\nevery-minutes = 1\nkeep = 1\n";
     let server = Server::start(folder.path(), settings);
-    let _connection = server.create("app.fbd");
+    let _connection = server.attach("app.fbd");
     let answer = server.wait("backups", "app.fbd", |answer| {
         list(answer, "backups").iter().any(|one| one["state"] == "failed")
     });

@@ -3,6 +3,8 @@
 //! A database's counters begin with 0 when it is opened: it is closed when nobody is attached. Its label is the name by which clients may
 //! attach to it.
 
+use std::path::Path;
+
 use farbird_engine::budget::Resource;
 use farbird_engine::store_figures::{StoreFigures, SweepState, TIME_BOUNDS, Times};
 use farbird_status::metrics::{Histogram, Labels, Metrics};
@@ -196,12 +198,16 @@ fn tell_histograms(databases: &[DatabaseFigures], metrics: &mut Metrics) {
     }
 }
 
+/// A database's name as clients use it; of the users' database, which none attaches to, its file's. Never a path that clients do not know:
+/// metrics are read without a login.
+fn name_in_metrics(shared: &Shared, path: &Path) -> String {
+    let file = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    shared.locations.name_of(path).unwrap_or_else(file)
+}
+
 fn tell_backups(shared: &Shared, metrics: &mut Metrics) {
     let counts = shared.engine.backups().counts();
-    let names: Vec<String> = counts
-        .iter()
-        .map(|(path, _, _)| shared.locations.name_of(path).unwrap_or_else(|| path.display().to_string()))
-        .collect();
+    let names: Vec<String> = counts.iter().map(|(path, _, _)| name_in_metrics(shared, path)).collect();
     let labels: Vec<[(&str, &str); 2]> = counts
         .iter()
         .zip(&names)
@@ -217,7 +223,7 @@ fn tell_backups(shared: &Shared, metrics: &mut Metrics) {
         (
             "backup_last_timestamp_seconds",
             "gauge",
-            "When the newest backup was begun, in seconds since 1970.",
+            "When the latest backup that was made was begun, in seconds since 1970.",
             |one| one.latest_us.map(|at| at as f64 / 1e6),
         ),
         ("backup_last_bytes", "gauge", "Size of the newest backup.", |one| {

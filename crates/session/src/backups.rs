@@ -12,6 +12,12 @@ use parking_lot::Mutex;
 pub enum BackupState {
     /// It is in its place, and was checked.
     Kept,
+    /// It was made, and is not in its place any more.
+    Missing,
+    /// It was made, and something else is in its place.
+    Changed,
+    /// It was made, and its place cannot be read.
+    Unreadable,
     /// It is being made.
     Running,
     /// The latest attempt has failed.
@@ -25,6 +31,9 @@ impl BackupState {
     pub fn name(self) -> &'static str {
         match self {
             BackupState::Kept => "KEPT",
+            BackupState::Missing => "MISSING",
+            BackupState::Changed => "CHANGED",
+            BackupState::Unreadable => "UNREADABLE",
             BackupState::Running => "RUNNING",
             BackupState::Failed => "FAILED",
             BackupState::Due => "DUE",
@@ -60,9 +69,9 @@ pub struct BackupCounts {
     pub made: u64,
     /// Attempts that have failed.
     pub failed: u64,
-    /// When the newest backup was begun, in microseconds since 1970, UTC: be it of an earlier start.
+    /// When the latest backup that was made was begun, wherever its file is now, in microseconds since 1970, UTC: be it of an earlier start.
     pub latest_us: Option<i64>,
-    /// Its bytes.
+    /// Bytes of the newest one that is kept.
     pub latest_bytes: Option<u64>,
     /// How long it took, in milliseconds.
     pub latest_duration_ms: Option<u64>,
@@ -85,6 +94,11 @@ impl BackupBook {
         self.pages.lock().insert((database.to_owned(), schedule.to_owned()), (entries, counts));
     }
 
+    /// Forgets what is of none of these databases and schedules: those that were dropped.
+    pub fn retain(&self, is_known: impl Fn(&Path, &str) -> bool) {
+        self.pages.lock().retain(|(database, schedule), _| is_known(database, schedule));
+    }
+
     /// What is known of a database.
     pub fn of(&self, database: &Path) -> Vec<BackupEntry> {
         let pages = self.pages.lock();
@@ -99,5 +113,22 @@ impl BackupBook {
             .iter()
             .map(|((path, schedule), (_, counts))| (path.clone(), schedule.clone(), counts.clone()))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_dropped_is_forgotten() {
+        let book = BackupBook::default();
+        let paths = ["/data/a.fbd", "/data/b.fbd"].map(Path::new);
+        for path in paths {
+            book.set(path, "nightly", Vec::new(), BackupCounts::default());
+        }
+        book.retain(|path, schedule| path == paths[1] && schedule == "nightly");
+        let left: Vec<_> = book.counts().into_iter().map(|(path, ..)| path).collect();
+        assert_eq!(left, [paths[1]]);
     }
 }

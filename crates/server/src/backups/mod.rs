@@ -9,18 +9,21 @@
 //! - A backup gets its name when it is whole, on the disk, and was read again and found sound. Old ones go only behind that: whatever
 //!   fails, a full disk too, leaves them where they are.
 //! - One is made at a time. What fails is logged, stands in metrics and FARBIRD$BACKUPS, and is tried again.
+//! - A database is known by its GUID: it is opened once to read it, and again when another file lies in its place.
+//! - A moment later than now, from a clock that was ahead, counts as none: it stops no backups.
 //! - The end of the server stops what runs; nothing incomplete is left behind.
 
 pub(crate) mod schedule;
 mod shelf;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use farbird_engine::attachment::Attachment;
 use farbird_engine::backup::{back_up_database, pending_backup, verify};
 use farbird_engine::session::backups::{BackupCounts, BackupEntry, BackupState};
 use farbird_engine::session::clock::now_us;
@@ -31,7 +34,7 @@ use crate::location::SECURITY_DATABASE;
 use crate::security::own_options;
 use crate::shared::Shared;
 use schedule::{ALL_DATABASES, BackupSchedule};
-use shelf::{Kept, Shelf};
+use shelf::{Found, List, Shelf};
 
 /// How often it is looked whether one is due.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -43,6 +46,41 @@ struct Record {
     counts: BackupCounts,
     /// When the latest attempt has failed, unless one has succeeded since.
     failed: Option<(i64, String)>,
+    /// The file that was looked at, and its database's GUID, once that is known.
+    seen: Option<FileIdentity>,
+    guid: Option<String>,
+}
+
+/// What tells a file from another one that is put in its place. Numbers of files are used again: so the moment of its making, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileIdentity {
+    created: Option<SystemTime>,
+    #[cfg(unix)]
+    number: (u64, u64),
+}
+
+impl FileIdentity {
+    /// `None`: there is no such file, or it cannot be looked at.
+    fn of(path: &Path) -> Option<FileIdentity> {
+        let facts = fs::metadata(path).ok()?;
+        Some(FileIdentity {
+            created: facts.created().ok(),
+            #[cfg(unix)]
+            number: {
+                use std::os::unix::fs::MetadataExt;
+                (facts.dev(), facts.ino())
+            },
+        })
+    }
+}
+
+/// A database that a schedule backs up.
+struct Subject<'s> {
+    schedule: &'s BackupSchedule,
+    /// As clients call it.
+    name: String,
+    /// Its file.
+    path: PathBuf,
 }
 
 /// Makes backups when they are due, until the server ends.
@@ -73,7 +111,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 /// Makes all backups that are due.
 fn turn(shared: &Arc<Shared>, records: &mut BTreeMap<(PathBuf, String), Record>) {
+    let mut known = BTreeSet::new();
     for schedule in &shared.config.backups {
+        let databases = databases_of(shared, schedule);
+        known.extend(databases.iter().map(|(_, path)| (path.clone(), schedule.name.clone())));
         let folder = match folder_of(shared, schedule) {
             Ok(folder) => folder,
             Err(error) => {
@@ -81,57 +122,88 @@ fn turn(shared: &Arc<Shared>, records: &mut BTreeMap<(PathBuf, String), Record>)
                 continue;
             }
         };
-        for (name, database) in databases_of(shared, schedule) {
+        for (name, path) in databases {
             if *shared.stopping.borrow() {
                 return;
             }
-            let shelf = Shelf::new(&folder, &name, &schedule.name, &database);
-            let record = records.entry((database, schedule.name.clone())).or_default();
-            attend(shared, schedule, &shelf, record);
+            let record = records.entry((path.clone(), schedule.name.clone())).or_default();
+            attend(shared, &Subject { schedule, name, path }, &folder, record);
         }
     }
+    records.retain(|key, _| known.contains(key));
+    shared.engine.backups().retain(|path, schedule| known.contains(&(path.to_owned(), schedule.to_owned())));
 }
 
 /// Makes a backup of one database if it is due, and notes how things are.
-fn attend(shared: &Arc<Shared>, schedule: &BackupSchedule, shelf: &Shelf, record: &mut Record) {
-    let kept = shelf.read();
-    let latest = kept.as_ref().ok().and_then(|kept| kept.last()).map(|kept| kept.at_us);
-    let failed = record.failed.as_ref().map(|(at, _)| *at);
-    let next = schedule.when.next(latest, failed);
+fn attend(shared: &Arc<Shared>, subject: &Subject<'_>, folder: &Path, record: &mut Record) {
     let now = now_us();
-    let kept = match kept {
-        _ if next > now => kept.unwrap_or_default(),
-        Err(error) => {
-            fail(shelf, record, now, &error.to_string());
-            Vec::new()
+    let when = subject.schedule.when;
+    let seen = FileIdentity::of(&subject.path);
+    if record.seen != seen {
+        // Another file: what was known is of the one before.
+        (record.seen, record.guid, record.failed) = (seen, None, None);
+    }
+    if record.guid.is_none() && when.next(None, record.failed_before(now)) <= now {
+        match guid_of(shared, &subject.path) {
+            Ok(guid) => record.guid = Some(guid),
+            Err(error) => fail(subject, record, now, &error.to_string()),
         }
-        Ok(kept) => {
-            note(shared, shelf, record, &kept, Next::Running(now));
-            match make(shared, schedule, shelf, now) {
-                Ok(kept) => {
+    }
+    let Some(guid) = &record.guid else {
+        let next = when.next(None, record.failed_before(now));
+        return note(shared, subject, None, record, &List::default(), Next::Due(next));
+    };
+    let shelf = Shelf::new(folder, &subject.name, guid, &subject.schedule.name, &subject.path);
+    let list = shelf.read();
+    let latest = list.as_ref().ok().and_then(|list| list.latest_us);
+    let list = match list {
+        _ if when.next(latest.filter(|at| *at <= now), record.failed_before(now)) > now => {
+            list.unwrap_or_default()
+        }
+        Err(error) => {
+            fail(subject, record, now, &error.to_string());
+            List::default()
+        }
+        Ok(list) => {
+            if latest.is_some_and(|at| at > now) {
+                tracing::warn!(
+                    database = %subject.path.display(), schedule = subject.schedule.name,
+                    "the latest backup was begun later than now: a clock was ahead, and one is made now"
+                );
+            }
+            note(shared, subject, Some(&shelf), record, &list, Next::Running(now));
+            match make(shared, subject.schedule, &shelf, now) {
+                Ok(list) => {
                     record.counts.made += 1;
                     record.failed = None;
-                    kept
+                    list
                 }
                 Err(error) if *shared.stopping.borrow() => {
-                    tracing::info!(database = %shelf.database().display(), %error, "a scheduled backup was given up");
-                    kept
+                    tracing::info!(database = %subject.path.display(), %error, "a scheduled backup was given up");
+                    list
                 }
                 Err(error) => {
-                    fail(shelf, record, now, &error.to_string());
-                    shelf.read().unwrap_or(kept)
+                    fail(subject, record, now, &error.to_string());
+                    shelf.read().unwrap_or(list)
                 }
             }
         }
     };
-    let latest = kept.last().map(|kept| kept.at_us);
-    let next = schedule.when.next(latest, record.failed.as_ref().map(|(at, _)| *at));
-    note(shared, shelf, record, &kept, Next::Due(next));
+    let now = now_us();
+    let next = when.next(list.latest_us.filter(|at| *at <= now), record.failed_before(now));
+    note(shared, subject, Some(&shelf), record, &list, Next::Due(next));
 }
 
-fn fail(shelf: &Shelf, record: &mut Record, at: i64, why: &str) {
+impl Record {
+    /// When the latest attempt has failed; one later than now, by a clock that was ahead, counts as none.
+    fn failed_before(&self, now: i64) -> Option<i64> {
+        self.failed.as_ref().map(|(at, _)| *at).filter(|at| *at <= now)
+    }
+}
+
+fn fail(subject: &Subject<'_>, record: &mut Record, at: i64, why: &str) {
     tracing::error!(
-        database = %shelf.database().display(), schedule = shelf.schedule(), error = why, "a scheduled backup has failed"
+        database = %subject.path.display(), schedule = subject.schedule.name, error = why, "a scheduled backup has failed"
     );
     record.counts.failed += 1;
     record.failed = Some((at, why.to_owned()));
@@ -143,15 +215,22 @@ enum Next {
     Due(i64),
 }
 
-/// Writes down how things are, for those who ask.
-fn note(shared: &Shared, shelf: &Shelf, record: &mut Record, kept: &[Kept], next: Next) {
-    let newest = kept.last();
-    record.counts.kept = kept.len() as u64;
-    record.counts.latest_us = newest.map(|kept| kept.at_us);
+/// Writes down how things are, for those who ask. Without a shelf nothing is known of a list.
+fn note(
+    shared: &Shared,
+    subject: &Subject<'_>,
+    shelf: Option<&Shelf>,
+    record: &mut Record,
+    list: &List,
+    next: Next,
+) {
+    let newest = list.kept().next_back();
+    record.counts.kept = list.kept().count() as u64;
+    record.counts.latest_us = list.latest_us;
     record.counts.latest_bytes = newest.map(|kept| kept.bytes);
     record.counts.latest_duration_ms = newest.map(|kept| kept.duration_ms);
     let entry = |state, at_us| BackupEntry {
-        schedule: shelf.schedule().to_owned(),
+        schedule: subject.schedule.name.clone(),
         state,
         at_us,
         file: None,
@@ -167,28 +246,49 @@ fn note(shared: &Shared, shelf: &Shelf, record: &mut Record, kept: &[Kept], next
     if let Some((at, why)) = &record.failed {
         entries.push(BackupEntry { message: Some(why.clone()), ..entry(BackupState::Failed, Some(*at)) });
     }
-    entries.extend(kept.iter().rev().map(|kept| BackupEntry {
-        file: Some(shelf.path(&kept.file)),
+    entries.extend(list.backups.iter().rev().map(|(kept, found)| BackupEntry {
+        file: shelf.map(|shelf| shelf.path(&kept.file)),
         bytes: Some(kept.bytes),
         rows: Some(kept.rows),
         duration_ms: Some(kept.duration_ms),
-        ..entry(BackupState::Kept, Some(kept.at_us))
+        ..entry(state_of(*found), Some(kept.at_us))
     }));
-    shared.engine.backups().set(shelf.database(), shelf.schedule(), entries, record.counts.clone());
+    shared.engine.backups().set(&subject.path, &subject.schedule.name, entries, record.counts.clone());
 }
 
-/// Makes one backup, checks it, and deletes what is older than those that are to be kept; gives those.
-fn make(shared: &Arc<Shared>, schedule: &BackupSchedule, shelf: &Shelf, at_us: i64) -> Result<Vec<Kept>> {
-    let begun = Instant::now();
-    let file = shelf.file_name(at_us);
-    let target = shelf.path(&file);
-    let shown = target.display().to_string();
-    let is_security = shelf.database() == shared.locations.data().join(SECURITY_DATABASE);
+fn state_of(found: Found) -> BackupState {
+    match found {
+        Found::Kept => BackupState::Kept,
+        Found::Missing => BackupState::Missing,
+        Found::Changed => BackupState::Changed,
+        Found::Unreadable => BackupState::Unreadable,
+    }
+}
+
+/// Opens a database as the server itself.
+fn attach(shared: &Arc<Shared>, database: &Path) -> Result<Attachment> {
+    let is_security = database == shared.locations.data().join(SECURITY_DATABASE);
     let users: Arc<dyn UserDirectory> = match is_security {
         true => Arc::new(NoUsers),
         false => Arc::clone(&shared.security) as Arc<dyn UserDirectory>,
     };
-    let attachment = shared.engine.attach(shelf.database(), own_options(), users)?;
+    shared.engine.attach(database, own_options(), users)
+}
+
+fn guid_of(shared: &Arc<Shared>, database: &Path) -> Result<String> {
+    Ok(attach(shared, database)?.database().catalog().database.guid.clone())
+}
+
+/// Makes one backup, checks it, and deletes what is older than those that are to be kept; gives the list.
+fn make(shared: &Arc<Shared>, schedule: &BackupSchedule, shelf: &Shelf, at_us: i64) -> Result<List> {
+    let begun = Instant::now();
+    let file = shelf.file_name(at_us);
+    let target = shelf.path(&file);
+    let shown = target.display().to_string();
+    let attachment = attach(shared, shelf.database())?;
+    if attachment.database().catalog().database.guid != shelf.guid() {
+        return Err(io_error(&shown, &std::io::Error::other("another database has taken the file's place")));
+    }
     let interrupt = attachment.interrupt();
     let _registered = shared.services.register(&interrupt);
     let mut pending = pending_backup(&target, false)?;
@@ -208,8 +308,8 @@ fn make(shared: &Arc<Shared>, schedule: &BackupSchedule, shelf: &Shelf, at_us: i
         database = %shelf.database().display(), file = shown, rows = summary.rows, bytes = summary.bytes, duration_ms,
         "backed up by schedule {}", schedule.name
     );
-    let kept = shelf.add(&file, at_us, summary.rows, duration_ms, schedule.keep);
-    kept.map_err(|error| io_error(&shown, &error))
+    let list = shelf.add(&file, at_us, summary.rows, duration_ms, schedule.keep);
+    list.map_err(|error| io_error(&shown, &error))
 }
 
 fn io_error(file: &str, error: &std::io::Error) -> Error {
