@@ -3,6 +3,7 @@
 
 mod psql_support;
 
+use farbird_types::isc;
 use psql_support::Session;
 
 fn session() -> Session {
@@ -54,14 +55,48 @@ fn a_transaction_that_makes_a_trigger_does_not_fire_it_yet() {
 #[test]
 fn a_trigger_that_calls_for_itself_without_end_is_stopped() {
     let mut session = session();
+    session.execute("create sequence g");
     session.execute(
-        "create trigger echo before create sequence as
+        "create trigger echo after create table as
         begin
-          execute statement 'create sequence s_' || replace(uuid_to_char(gen_uuid()), '-', '_');
+          execute statement 'create table r' || gen_id(g, 1) || ' (a integer)';
         end",
     );
     session.commit();
-    assert!(session.run("create sequence s").is_err());
-    session.execute("create table after_it (a integer)");
+    let error = session.run("create table first_one (a integer)").expect_err("too deep");
+    let codes: Vec<u32> = error.items().iter().map(|item| item.gds_code).collect();
+    // The headings of the statement and of the fifty that fit into each other, why they failed, and one place.
+    let headings = [isc::DSQL_CREATE_TABLE_FAILED; 51];
+    let expected =
+        [&[isc::NO_META_UPDATE][..], &headings, &[isc::EXEC_SQL_MAX_CALL_EXCEEDED, isc::STACK_TRACE]]
+            .concat();
+    assert_eq!(codes, expected, "{error}");
+    assert!(error.message().ends_with("At trigger 'ECHO' line: 3, col: 11"), "{error}");
+    assert_eq!(session.rows("select count(*) from rdb$relations where rdb$relation_name = 'R1'"), ["0"]);
+    session.execute("create sequence after_it");
     session.commit();
+}
+
+/// What such triggers see has a password in it.
+#[test]
+fn triggers_see_no_users_that_somebody_may_not_create() {
+    let mut session = session();
+    session.execute("create sequence seen");
+    session.execute(
+        "create trigger look before any ddl statement as declare n bigint; begin n = gen_id(seen, 1); end",
+    );
+    session.execute("grant usage on sequence seen to public");
+    session.commit();
+    let mut ann = session.attach_as("ANN");
+    for refused in ["create user eve password 'x'", "alter user bob password 'x'", "drop user bob"] {
+        let error = ann.run(refused).expect_err("no right");
+        assert!(error.has(isc::MISS_PRVLG), "{refused}: {error}");
+    }
+    assert_eq!(session.rows("select gen_id(seen, 0) from rdb$database"), ["0"]);
+    ann.execute("alter user ann password 'y'");
+    ann.rollback();
+    assert_eq!(session.rows("select gen_id(seen, 0) from rdb$database"), ["1"]);
+    session.execute("alter user bob password 'x'");
+    session.rollback();
+    assert_eq!(session.rows("select gen_id(seen, 0) from rdb$database"), ["2"]);
 }

@@ -159,6 +159,38 @@ fn endless_recursion_ends() {
 }
 
 #[test]
+fn texts_that_execute_each_other_end_and_each_place_is_told_once() {
+    let mut session = stock();
+    session.execute("create procedure p as begin execute statement 'execute procedure q'; end");
+    session.execute("create procedure q as begin execute statement 'execute procedure p'; end");
+    session.execute(
+        "create procedure counted (n int) as
+        begin
+          if (n > 1) then execute statement 'execute procedure counted(' || (n - 1) || ')';
+        end",
+    );
+    session.execute(
+        "create procedure rows_of (n int) returns (a int) as
+        begin for execute statement 'select a from rows_of(' || (n + 1) || ')' into a do suspend; end",
+    );
+    session.commit();
+    assert_eq!(
+        session.error("execute procedure p"),
+        "exec_sql_max_call_exceeded stack_trace(At procedure 'P' line: 1, col: 29) \
+         stack_trace(At procedure 'Q' line: 1, col: 29)"
+    );
+    session.execute("execute procedure counted(51)");
+    assert!(session.error("execute procedure counted(52)").starts_with("exec_sql_max_call_exceeded"));
+    assert!(session.error("select * from rows_of(1)").starts_with("exec_sql_max_call_exceeded"));
+    // Texts that follow each other are not within each other.
+    session.execute(
+        "execute block as declare n int = 0; begin
+          while (n < 100) do begin execute statement 'execute procedure counted(1)'; n = n + 1; end
+        end",
+    );
+}
+
+#[test]
 fn procedures_have_defaults_and_outputs() {
     let mut session = stock();
     session.execute(

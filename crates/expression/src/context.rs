@@ -45,6 +45,8 @@ pub struct ExecutionContext<'a> {
     pub counts: RecordCounts,
     /// How deeply triggers, procedures and EXECUTE STATEMENT are nested; at most [`DEPTH_MAX`](crate::DEPTH_MAX).
     pub depth: u32,
+    /// How many EXECUTE STATEMENT are running within each other.
+    pub executed_texts: u32,
     /// The running plan's own state; swapped in by cursors and by DML.
     pub frame: Frame,
     /// What ROW_COUNT, GDSCODE, INSERTING ... read; swapped in by PSQL frames.
@@ -111,6 +113,7 @@ impl<'a> ExecutionContext<'a> {
             parameters,
             counts: RecordCounts::default(),
             depth: 0,
+            executed_texts: 0,
             frame: Frame::default(),
             routine: RoutineState::default(),
             variables: None,
@@ -138,6 +141,7 @@ impl<'a> ExecutionContext<'a> {
         context.values.cast = values.cast;
         context.values.definer.clone_from(&values.definer);
         context.depth = self.depth;
+        context.executed_texts = self.executed_texts;
         context.frame = self.frame.descend();
         context
     }

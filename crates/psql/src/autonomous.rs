@@ -59,6 +59,7 @@ pub(super) fn within<T>(
         budget,
     );
     inner.depth = context.depth;
+    inner.executed_texts = context.executed_texts;
     std::mem::swap(&mut inner.routine, &mut context.routine);
     inner.definer.clone_from(&context.definer);
     let started = fire(&mut inner, DatabaseEvent::TransactionStart);

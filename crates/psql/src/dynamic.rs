@@ -170,7 +170,7 @@ fn run_text(
     match &parsed.statement.kind {
         StatementKind::Ddl(definition) => {
             check_columns(0, expected)?;
-            context.above.definitions.execute(definition, &parsed.text, context)?;
+            apart(context, |context| context.above.definitions.execute(definition, &parsed.text, context))?;
             Ok(nothing())
         }
         StatementKind::Transaction(_) => Err(Error::new(isc::EDS_EXPL_TRAN_CTRL)),

@@ -51,15 +51,26 @@ pub(super) fn check_columns(columns: usize, expected: usize) -> Result<()> {
     if columns == expected { Ok(()) } else { Err(Error::new(isc::EDS_OUTPUT_PRM_MISMATCH)) }
 }
 
-/// Runs at another time: that of a statement of its own.
+/// Most EXECUTE STATEMENT that run within each other (Firebird: MAX_CALLBACKS).
+const NESTED_MAX: u32 = 50;
+
+/// Runs at another time, as a statement of its own within those that are running.
+///
+/// # Errors
+/// `exec_sql_max_call_exceeded` if there are [`NESTED_MAX`] already.
 pub(super) fn at<T>(
     now: TimestampTz,
     context: &mut ExecutionContext<'_>,
     run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
 ) -> Result<T> {
+    if context.executed_texts >= NESTED_MAX {
+        return Err(Error::new(isc::EXEC_SQL_MAX_CALL_EXCEEDED));
+    }
+    context.executed_texts += 1;
     let outer = std::mem::replace(&mut context.now, now);
     let result = run(context);
     context.now = outer;
+    context.executed_texts -= 1;
     result
 }
 

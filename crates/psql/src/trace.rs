@@ -1,7 +1,8 @@
 //! Where an error came from.
 //!
 //! The item `isc_stack_trace` holds a line per frame, the innermost first. It is added where an error leaves the
-//! instruction that raised it, before any handler sees it; an error that is raised again gets another one.
+//! instruction that raised it, before any handler sees it; an error that is raised again gets another one, unless it
+//! has the same already: a text that executes itself is told once, not once a level.
 
 use std::any::Any;
 use std::fmt::Write;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use farbird_catalog::privileges::Grantee;
 use farbird_expression::ExecutionContext;
+use farbird_types::error::StatusArgument;
 use farbird_types::{Error, isc};
 
 use crate::routine::{CompiledRoutine, RoutineKind};
@@ -129,7 +131,12 @@ fn with_stack_under(innermost: String, error: Error, context: &ExecutionContext<
         cut(&mut stack, STACK_TRACE_BYTES_MAX - ELLIPSIS.len());
         stack.push_str(ELLIPSIS);
     }
-    error.and(isc::STACK_TRACE).with(stack)
+    let stack = StatusArgument::Text(stack);
+    let is_told = error
+        .items()
+        .iter()
+        .any(|item| item.gds_code == isc::STACK_TRACE && item.arguments.first() == Some(&stack));
+    if is_told { error } else { error.and(isc::STACK_TRACE).with(stack) }
 }
 
 /// Whether an error already tells where it came from: the last thing that it says is a stack.

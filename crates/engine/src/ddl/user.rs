@@ -44,14 +44,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineUser) -> Result<()
     if ast.password.as_ref().is_some_and(String::is_empty) {
         return Err(Error::new(isc::DYN_NO_EMPTY_PW));
     }
-    // Everybody may change their own password and names.
-    let own = ast.mode == DefineMode::Alter
-        && settings.name == own_name(editor)
-        && settings.active.is_none()
-        && settings.admin.is_none();
-    if !own {
-        check_administrator(editor)?;
-    }
+    check_may_define(editor, ast)?;
     let change = match ast.mode {
         DefineMode::Create => UserChange::Create(settings),
         DefineMode::Alter => UserChange::Alter(settings),
@@ -59,6 +52,18 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineUser) -> Result<()
     };
     editor.context.transaction.user_changes.lock().push(change);
     Ok(())
+}
+
+/// Everybody may change their own password and names.
+///
+/// # Errors
+/// `miss_prvlg` for everything else by who does not manage users.
+pub(super) fn check_may_define(editor: &Editor<'_, '_>, ast: &DefineUser) -> Result<()> {
+    let own = ast.mode == DefineMode::Alter
+        && ast.name.as_ref().is_none_or(|name| name.as_str() == own_name(editor))
+        && ast.active.is_none()
+        && ast.admin_role.is_none();
+    if own { Ok(()) } else { check_administrator(editor) }
 }
 
 /// Whoever is attached, whatever routine runs.
@@ -88,7 +93,7 @@ pub(super) fn comment(editor: &mut Editor<'_, '_>, name: &str, text: Option<Stri
 }
 
 /// Users belong to the server: owning one database is not enough, nor is a routine of SYSDBA's.
-fn check_administrator(editor: &Editor<'_, '_>) -> Result<()> {
+pub(super) fn check_administrator(editor: &Editor<'_, '_>) -> Result<()> {
     if privileges::manages_users(&editor.catalog(), editor.context.session, &*editor.context.database.users)?
     {
         return Ok(());

@@ -17,7 +17,7 @@ use farbird_types::Result;
 use crate::catalog::privileges;
 use crate::catalog::{Catalog, ObjectKind};
 use crate::ddl::editor::Editor;
-use crate::ddl::{error, rights};
+use crate::ddl::{error, rights, user};
 use crate::psql;
 
 /// What a statement is to DDL triggers.
@@ -268,8 +268,10 @@ fn check_rights(editor: &Editor<'_, '_>, statement: &DdlStatement, event: &Event
         DdlEventObject::CharacterSet => return rights::check_alter_character_set(context, &event.name),
         DdlEventObject::Trigger => return check_trigger(editor, statement, event),
         DdlEventObject::Index => return check_index(editor, statement, event),
+        // What triggers see of such a statement has a password.
+        DdlEventObject::User => return check_user(editor, statement),
         // The server asks who may.
-        DdlEventObject::User | DdlEventObject::Mapping => return Ok(()),
+        DdlEventObject::Mapping => return Ok(()),
         DdlEventObject::Table | DdlEventObject::View => ObjectKind::Relation,
         DdlEventObject::Procedure => ObjectKind::Procedure,
         DdlEventObject::Function => ObjectKind::Function,
@@ -281,6 +283,14 @@ fn check_rights(editor: &Editor<'_, '_>, statement: &DdlStatement, event: &Event
         DdlEventObject::Package | DdlEventObject::PackageBody => ObjectKind::Package,
     };
     rights::check_ddl(context, kind, action, &event.name)
+}
+
+/// Who manages users may, and everybody for themselves.
+fn check_user(editor: &Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
+    match statement {
+        DdlStatement::DefineUser(it) => user::check_may_define(editor, it),
+        _ => user::check_administrator(editor),
+    }
 }
 
 /// Who may alter a table, a view or the database may define its triggers.
