@@ -1,15 +1,18 @@
 //! Array slices: the SDL that describes one, and its elements on the wire.
 //!
-//! Promises: element counts follow from bytes that are there; nesting does not exist in what is accepted.
+//! Promises: element counts follow from bytes that are there; nesting does not exist in what is accepted; elements that
+//! arrive slowly are not counted again with each piece.
 //! Uses [`crate::message`] and [`crate::xdr`]. Source: wire-protocol.md, 6.8 and 11.9.
 
 use farbird_types::Value;
 
-use crate::message::{EncodeError, EncodeFault, MessageFormat, MessageType, whole};
+use crate::message::{EncodeError, EncodeFault, MessageFormat, MessageType, skip_values, whole};
 use crate::xdr::{DecodeError, Reader, Stop, Writer};
 
 /// Most dimensions of an array (Firebird's limit).
 pub const DIMENSIONS_MAX: usize = 16;
+/// Most bytes of a slice's description, and of the values of its variables: far more than [`DIMENSIONS_MAX`] need.
+pub const SDL_BYTES_MAX: usize = 64 * 1024;
 
 mod sdl {
     pub(super) const VERSION1: u8 = 1;
@@ -308,11 +311,8 @@ impl SliceElements {
             return Err(DecodeError::TooLong { offset, length, limit: bytes_max }.into());
         }
         let element = element()?;
-        let format = MessageFormat::from_types(0, vec![element]);
         let start = reader.offset();
-        for _ in 0..length / element.memory_length().max(1) {
-            format.skip(crate::message::MessageForm::Unpacked, reader)?;
-        }
+        skip_values(&element, (length / element.memory_length().max(1)) as usize, reader)?;
         Ok(SliceElements { element: Some(element), length, wire: reader.since(start).to_vec() })
     }
 

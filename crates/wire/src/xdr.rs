@@ -93,12 +93,14 @@ pub enum DecodeError {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     offset: usize,
+    /// See [`Reader::demand`].
+    demanded: usize,
 }
 
 impl<'a> Reader<'a> {
     /// A reader at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, offset: 0 }
+        Reader { bytes, offset: 0, demanded: 0 }
     }
 
     /// How many bytes have been read.
@@ -119,6 +121,24 @@ impl<'a> Reader<'a> {
     /// The bytes not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.offset..).unwrap_or_default()
+    }
+
+    /// Asks for so many bytes behind what has been read, of which it takes none. A decoder need not try again before
+    /// they are there.
+    ///
+    /// # Errors
+    /// [`Stop::NeedMore`] if they are not.
+    pub(crate) fn demand(&mut self, length: usize) -> Result<(), Stop> {
+        if length <= self.remaining() {
+            return Ok(());
+        }
+        self.demanded = self.offset.saturating_add(length);
+        Err(Stop::NeedMore)
+    }
+
+    /// How many bytes there must be, from the start, for what was asked for in vain.
+    pub(crate) fn demanded(&self) -> usize {
+        self.demanded
     }
 
     /// Takes `length` bytes as they are, without padding.

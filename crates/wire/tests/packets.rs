@@ -465,6 +465,51 @@ fn strangers_may_not_send_much() {
     assert!(decoder.next_request().unwrap().is_some());
 }
 
+/// With a try from the first element for each piece this would take thousands of millions of steps.
+#[test]
+fn a_long_array_may_arrive_in_small_pieces() {
+    let version = ProtocolVersion::NEWEST;
+    let texts: Vec<Value> = (0..100_000).map(|number| Value::text(&"x".repeat(number % 14))).collect();
+    let numbers: Vec<Value> = (0..200_000).map(Value::integer).collect();
+    let varying = farbird_wire::slice::element_type(&[1, 6, 1, 38, 4, 0, 15, 0, 255]).unwrap();
+    for (element, sdl, values) in [
+        (varying, vec![1, 6, 1, 38, 4, 0, 15, 0, 255], texts),
+        (MessageType::Long { scale: 0 }, vec![1, 6, 1, 8, 0, 255], numbers),
+    ] {
+        let elements = SliceElements::new(element, &values).unwrap();
+        let request = Request::PutSlice(Slice { sdl, elements, ..slice() });
+        let mut bytes = Vec::new();
+        request.encode(version, &mut bytes);
+        Request::Ping.encode(version, &mut bytes);
+        let mut decoder = RequestDecoder::new(Limits::default());
+        decoder.authenticated();
+        let mut found = Vec::new();
+        for piece in bytes.chunks(7) {
+            decoder.feed(piece);
+            while let Some(request) = decoder.next_request().unwrap() {
+                found.push(request);
+            }
+        }
+        assert!(found == [request, Request::Ping]);
+        assert!(decoder.unread().is_empty());
+    }
+}
+
+#[test]
+fn a_slice_has_a_description_of_reasonable_length() {
+    let sdl = Slice { sdl: vec![1; 65_537], ..slice() };
+    let parameters = Slice { parameters: vec![1; 16_385], ..slice() };
+    for request in [sdl, parameters] {
+        let mut bytes = Vec::new();
+        Request::PutSlice(request).encode(ProtocolVersion::NEWEST, &mut bytes);
+        let mut decoder = RequestDecoder::new(Limits::default());
+        decoder.authenticated();
+        decoder.feed(&bytes[..100]);
+        let refused = decoder.next_request();
+        assert!(matches!(refused, Err(DecodeError::TooLong { limit: 65_536, .. })), "{refused:?}");
+    }
+}
+
 #[test]
 fn many_strings_within_the_limit_do_not_add_up_to_an_endless_packet() {
     let mut decoder = RequestDecoder::new(Limits { packet_bytes_before_login: 100, packet_bytes: 100 });

@@ -4,7 +4,8 @@
 //! that earlier packets described. [`RequestDecoder`] serves a server, [`ReplyDecoder`] a client; a gateway has both.
 //!
 //! Promises: a packet comes out once it is whole, whatever the cuts; nothing is consumed before; a decoder that met
-//! damage repeats its error; the buffer holds one packet of limited size plus what was fed behind it.
+//! damage repeats its error; the buffer holds one packet of limited size plus what was fed behind it; what arrives in
+//! many pieces is not read from its start with each of them where that would take long.
 //! Uses [`crate::packet`]. Source: wire-protocol.md, 1.1, 7.5 and 8.
 
 mod memory;
@@ -49,6 +50,8 @@ struct Stream {
     taken: usize,
     version: ProtocolVersion,
     packet_bytes_max: usize,
+    /// How many unread bytes the packet that has begun takes at least, if it has said so.
+    demanded: usize,
     failure: Option<DecodeError>,
 }
 
@@ -60,6 +63,7 @@ impl Stream {
             // Until a version is agreed packets have the shape of the newest.
             version: ProtocolVersion::NEWEST,
             packet_bytes_max,
+            demanded: 0,
             failure: None,
         }
     }
@@ -92,6 +96,7 @@ impl Stream {
         let unread = self.unread().to_vec();
         self.buffer.clear();
         self.taken = 0;
+        self.demanded = 0;
         unread
     }
 
@@ -109,14 +114,21 @@ impl Stream {
         if unread.is_empty() {
             return Ok(None);
         }
+        if unread.len() < self.demanded && unread.len() <= limit {
+            return Ok(None);
+        }
         let mut reader = Reader::new(unread);
         let mut context = Context { version: self.version, string_bytes_max: limit, memory };
         match read(&mut reader, &mut context) {
             Ok(packet) => {
                 self.taken += reader.offset();
+                self.demanded = 0;
                 Ok(Some(packet))
             }
-            Err(Stop::NeedMore) if unread.len() <= limit => Ok(None),
+            Err(Stop::NeedMore) if unread.len() <= limit => {
+                self.demanded = reader.demanded();
+                Ok(None)
+            }
             Err(Stop::NeedMore) => {
                 Err(self.fail(DecodeError::TooLong { offset: 0, length: self.unread().len(), limit }))
             }

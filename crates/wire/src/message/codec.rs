@@ -218,6 +218,31 @@ pub(super) fn varying_length(declared: u16, reader: &mut Reader<'_>) -> Result<u
     Ok(usize::from(length))
 }
 
+/// Skips values of one type that stand one behind the other. As long as they are not all there it demands what they take
+/// at least: each try begins with the first of them, so there must not be one for each byte that arrives.
+pub(crate) fn skip_values(kind: &MessageType, count: usize, reader: &mut Reader<'_>) -> Result<(), Stop> {
+    const LENGTH_BYTES: usize = 4;
+    if let Some(length) = kind.wire_length() {
+        let length = count.saturating_mul(length);
+        reader.demand(length)?;
+        return reader.raw(length).map(|_| ());
+    }
+    for left in (0..count).rev() {
+        // Only at the end of what is there: asked for earlier it would be little more than is there.
+        let others = left.saturating_mul(LENGTH_BYTES);
+        if reader.remaining() < LENGTH_BYTES {
+            reader.demand(others.saturating_add(LENGTH_BYTES))?;
+        }
+        let length = varying_length(kind.declared_length(), reader)?;
+        let padded = length.next_multiple_of(LENGTH_BYTES);
+        if reader.remaining() < padded {
+            reader.demand(padded.saturating_add(others))?;
+        }
+        reader.opaque(length)?;
+    }
+    Ok(())
+}
+
 fn skip_value(kind: &MessageType, reader: &mut Reader<'_>) -> Result<(), Stop> {
     match (kind.wire_length(), kind) {
         (Some(length), _) => reader.raw(length)?,

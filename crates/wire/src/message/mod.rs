@@ -15,6 +15,7 @@ mod format;
 mod layout;
 mod run;
 
+pub(crate) use codec::skip_values;
 pub use codec::{EncodeError, EncodeFault};
 pub use columns::{ColumnData, ColumnSlice, RowsWritten};
 pub use descriptor::{DYNAMIC_CHARACTER_SET, MessageType, SqlDescription, sql_type};

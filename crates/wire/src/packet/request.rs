@@ -11,7 +11,7 @@ use super::field::{fields, packets};
 use super::statement::{Execute, Execute2, ExecuteImmediate2, Fetch, FetchScroll, StatementText};
 use super::{BufferLength, Context, Field};
 use crate::protocol::{Handle, ProtocolVersion};
-use crate::slice::{SliceElements, element_type};
+use crate::slice::{SDL_BYTES_MAX, SliceElements, element_type};
 use crate::xdr::{DecodeError, Reader, Stop, Writer};
 
 packets! {
@@ -476,12 +476,12 @@ pub struct Slice {
 impl Field for Slice {
     fn read(reader: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Self, Stop> {
         let (transaction, array, length) = (Handle(reader.u16()?), BlobId(reader.u64()?), reader.u32()?);
-        let sdl: Vec<u8> = Vec::read(reader, context)?;
-        let offset = reader.offset();
-        let bytes = reader.length()? as usize;
         let limit = context.string_bytes_max;
-        if bytes > limit {
-            return Err(DecodeError::TooLong { offset, length: bytes, limit }.into());
+        let sdl = reader.counted(limit.min(SDL_BYTES_MAX))?.to_vec();
+        let offset = reader.offset();
+        let (bytes, bytes_max) = (reader.length()? as usize, limit.min(SDL_BYTES_MAX));
+        if bytes > bytes_max {
+            return Err(DecodeError::TooLong { offset, length: bytes, limit: bytes_max }.into());
         }
         let mut parameters = Vec::new();
         for _ in 0..bytes / 4 {
