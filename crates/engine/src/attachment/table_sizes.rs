@@ -19,10 +19,19 @@ const ROWS_MIN: u64 = 1_000;
 const FIRST_RUNS: u32 = 16;
 const RUNS_BETWEEN: u32 = 64;
 
+/// A table that a plan reads.
+#[derive(Debug)]
+struct Table {
+    relation: RelationId,
+    /// When the plan was made.
+    rows: u64,
+    is_temporary: bool,
+}
+
 /// The tables that a plan reads, with their rows when it was made.
 #[derive(Debug, Default)]
 pub(super) struct TableSizes {
-    tables: Vec<(RelationId, u64)>,
+    tables: Vec<Table>,
     runs: AtomicU32,
 }
 
@@ -35,19 +44,22 @@ impl TableSizes {
         let relations = read.filter_map(|access| catalog.relations.get(&access.object));
         let tables = relations
             .filter(|relation| relation.is_stored())
-            .map(|relation| RelationId(relation.id.0))
-            .map(|relation| (relation, transaction.relation_statistics(relation).rows))
+            .map(|relation| {
+                let (id, is_temporary) = (RelationId(relation.id.0), relation.is_temporary());
+                Table { relation: id, rows: transaction.relation_statistics(id).rows, is_temporary }
+            })
             .collect();
         TableSizes { tables, runs: AtomicU32::new(0) }
     }
 
-    /// The figures of those tables that are, to the transaction, of another size than to others, or of which others have no rows.
+    /// The figures of those tables that are, to the transaction, of another size than to others. Of temporary tables others know nothing.
     pub(super) fn seen_otherwise(&self, statistics: &Statistics, transaction: &Transaction) -> Vec<Seen> {
-        let tables = self.tables.iter().filter(|(relation, rows)| match statistics.relation(*relation) {
-            Some(known) => is_another_size(known.rows, *rows),
-            None => *rows > 0,
+        let known = |relation| statistics.relation(relation).map_or(0, |figures| figures.rows);
+        let seen = self.tables.iter().filter(|table| match table.is_temporary {
+            true => table.rows > 0,
+            false => is_another_size(known(table.relation), table.rows),
         });
-        tables.map(|(relation, _)| (*relation, transaction.relation_statistics(*relation))).collect()
+        seen.map(|table| (table.relation, transaction.relation_statistics(table.relation))).collect()
     }
 
     /// Whether a run of the statement deserves another plan.
@@ -60,7 +72,7 @@ impl TableSizes {
             return false;
         }
         let rows = |relation| transaction.relation_statistics(relation).rows;
-        self.tables.iter().any(|(relation, then)| is_another_size(*then, rows(*relation)))
+        self.tables.iter().any(|table| is_another_size(table.rows, rows(table.relation)))
     }
 }
 
