@@ -121,7 +121,7 @@ fn value(sql_type: SqlType) -> BoxedStrategy<Value> {
             .prop_map(|(utc, zone)| Value::TimestampTz(TimestampTz { utc, zone: ZoneId(zone) }))
             .boxed(),
         SqlType::Text(declared) => text(declared),
-        SqlType::Blob { .. } => any::<u64>().prop_map(|id| Value::Blob(BlobId(id))).boxed(),
+        SqlType::Blob { .. } | SqlType::Array => any::<u64>().prop_map(|id| Value::Blob(BlobId(id))).boxed(),
     }
 }
 
