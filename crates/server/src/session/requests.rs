@@ -131,9 +131,7 @@ impl Session {
             let values = values
                 .into_iter()
                 .zip(format.types())
-                .map(|(value, item)| {
-                    convert::message_item(&without_blanks(value, item), item, connection, &context)
-                })
+                .map(|(value, item)| convert::message_item(&value, item, connection, &context))
                 .collect::<Result<Vec<_>>>()?;
             let message = Message::from_descriptor_values(Arc::clone(&format), &values)?;
             let call = RequestCall { messages: u16::from(more), ..*call };
@@ -231,30 +229,4 @@ fn received(value: Value, item: &MessageType, connection: CharacterSet) -> Resul
 
 fn message_number(number: u16) -> Result<u8> {
     u8::try_from(number).map_err(|_| Error::new(isc::BADMSGNUM))
-}
-
-/// A name as programs in C take it: they have room for as many characters as it may have in their version, and not for the blanks
-/// behind it in a later one's system tables.
-fn without_blanks(value: Value, item: &MessageType) -> Value {
-    match (value, item) {
-        (Value::Text(text), MessageType::Cstring { .. }) => {
-            let kept = text.bytes().iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
-            Value::Text(Text::new(text.bytes().get(..kept).unwrap_or_default(), text.character_set()))
-        }
-        (value, _) => value,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_texts_that_end_with_a_zero_lose_their_blanks() {
-        let cstring = MessageType::Cstring { length: 32, charset: None };
-        let fixed = MessageType::Text { length: 31, charset: None };
-        assert_eq!(without_blanks(Value::text("RDB$2   "), &cstring), Value::text("RDB$2"));
-        assert_eq!(without_blanks(Value::text("  "), &cstring), Value::text(""));
-        assert_eq!(without_blanks(Value::text("RDB$2   "), &fixed), Value::text("RDB$2   "));
-    }
 }
