@@ -131,6 +131,28 @@ fn found_by_prefix(
     Ok(())
 }
 
+#[test]
+fn a_letter_of_several_characters_is_not_cut() {
+    let of = |attributes: u8, specific: &str| {
+        let request = CollationRequest { base: "UNICODE", attributes, specific };
+        Collation::make(CharacterSet::UTF8, 126, &request).expect("possible")
+    };
+    let hungarian = of(7, "LOCALE=hu_HU");
+    for (prefix, text) in
+        [("Gyґč", "Gyґč"), ("Gyґč", "gyґčo"), ("Gyorsan", "gYorsan"), ("madzsar", "MADzSAR")]
+    {
+        found_by_prefix(&Text::utf8(prefix), &Text::utf8(text), hungarian).expect("found");
+    }
+    let mut prefix = Vec::new();
+    append_prefix(&Text::utf8("Kevermek"), hungarian, &mut prefix);
+    assert!(prefix.len() > 1, "the beginning is looked up");
+    for collation in [of(7, "LOCALE=sv"), Collation(3)] {
+        let mut prefix = Vec::new();
+        append_prefix(&Text::utf8("เก日\t"), collation, &mut prefix);
+        assert!(sort_key(&Text::utf8("เก日\t"), collation).starts_with(&prefix));
+    }
+}
+
 /// The collations that go by tables.
 fn nationals() -> impl Iterator<Item = (CharacterSet, Collation)> {
     let all =
@@ -187,6 +209,12 @@ proptest! {
         let other = text.to_uppercase().replace(['É', 'е'], "e").replace('Č', "c\u{30c}");
         found_by_prefix(&Text::utf8(&prefix), &Text::utf8(&format!("{prefix}{text}")), collation)?;
         found_by_prefix(&Text::utf8(&text.to_lowercase()), &Text::utf8(&other), collation)?;
+        let turns = |(at, letter): (usize, char)| match at % 2 {
+            0 => letter.to_lowercase().to_string(),
+            _ => letter.to_uppercase().to_string(),
+        };
+        let mixed: String = prefix.chars().enumerate().map(turns).collect();
+        found_by_prefix(&Text::utf8(&prefix), &Text::utf8(&mixed), collation)?;
     }
 
     #[test]

@@ -132,8 +132,14 @@ impl UnicodeOrder {
     /// Appends what the keys of all texts begin with that begin with `prefix`.
     pub(super) fn append_prefix(&self, prefix: &str, key: &mut Vec<u8>) {
         let prefix = self.prepared(self.unambiguous(prefix));
+        let (mut closed, mut whole) = (Vec::new(), Vec::new());
+        write(&self.letters, self.closed(&prefix), &mut closed);
+        write(&self.letters, &prefix, &mut whole);
+        // What was dropped may be part of the last letter (Hungarian `gy`, cut to `g`) or stand before it in the key (Thai).
+        let common = closed.iter().zip(&whole).take_while(|(closed, whole)| closed == whole).count();
+        closed.truncate(common);
         key.push(BEGIN);
-        write(&self.letters, self.closed(&prefix), key);
+        key.append(&mut closed);
     }
 
     /// The part of a prefix in which whatever is the same to an insensitive collation, character by character, is the same
@@ -142,8 +148,33 @@ impl UnicodeOrder {
         if self.options.accents && self.options.case {
             return prefix;
         }
-        let end = prefix.char_indices().find(|(_, character)| !self.is_one_letter(*character));
-        end.map_or(prefix, |(end, _)| prefix.get(..end).unwrap_or_default())
+        let mut characters = prefix.char_indices().peekable();
+        while let Some((at, character)) = characters.next() {
+            let next = characters.peek().map(|(_, next)| *next);
+            if !self.is_one_letter(character) || next.is_some_and(|next| self.case_parts(character, next)) {
+                return prefix.get(..at).unwrap_or_default();
+            }
+        }
+        prefix
+    }
+
+    /// Whether two characters are one letter in some cases and two in others: Hungarian has `gy`, `Gy` and `GY`, but no `gY`.
+    fn case_parts(&self, first: char, second: char) -> bool {
+        if self.options.case || self.options.locale == Locale::ROOT || !self.options.contractions {
+            return false;
+        }
+        let cases =
+            |character: char| [character.to_lowercase().to_string(), character.to_uppercase().to_string()];
+        let (firsts, seconds) = (cases(first), cases(second));
+        let mut keys =
+            firsts.iter().flat_map(|first| seconds.iter().map(move |second| format!("{first}{second}")));
+        let letters = |pair: String| {
+            let mut key = Vec::new();
+            write(&self.letters, &pair, &mut key);
+            key
+        };
+        let own = keys.next().map(letters);
+        keys.any(|pair| Some(letters(pair)) != own)
     }
 
     fn is_one_letter(&self, character: char) -> bool {
