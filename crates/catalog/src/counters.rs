@@ -28,6 +28,9 @@ const SEQUENCE_ID: u32 = u32::MAX - 2;
 pub(crate) const FIRST_USER_RELATION: u32 = 128;
 /// Sequences of users are numbered from here (RDB$GENERATOR_ID): the system's own come before.
 pub(crate) const FIRST_USER_SEQUENCE: u32 = 12;
+/// Procedures of users are numbered from here (RDB$PROCEDURE_ID), functions from there: those of the system's packages come before.
+const FIRST_USER_PROCEDURE: u32 = 11;
+const FIRST_USER_FUNCTION: u32 = 8;
 /// Indexes of users are numbered from here in the store.
 pub(crate) const FIRST_USER_INDEX: u32 = 256;
 
@@ -71,12 +74,12 @@ impl<'a> Counters<'a> {
 
     /// A new procedure's number.
     pub fn procedure_id(self) -> Result<u32> {
-        self.number(PROCEDURES, 1)
+        self.number(PROCEDURES, FIRST_USER_PROCEDURE)
     }
 
     /// A new function's number.
     pub fn function_id(self) -> Result<u32> {
-        self.number(FUNCTIONS, 1)
+        self.number(FUNCTIONS, FIRST_USER_FUNCTION)
     }
 
     /// A new exception's number.

@@ -51,7 +51,7 @@ pub fn dependencies(catalog: &Catalog) -> BTreeSet<Dependency> {
     for function in catalog.functions.values() {
         found.routine(function, object_type::FUNCTION);
     }
-    for package in catalog.packages.values() {
+    for package in catalog.packages.values().filter(|it| !it.is_system()) {
         found.package(package);
     }
     for domain in catalog.domains.values() {

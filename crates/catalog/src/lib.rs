@@ -25,7 +25,7 @@
 //! | `database` | an open database: its store, its newest catalog, who is attached |
 //! | `shutdown_gate` | what may not begin while the database is being shut down |
 //! | `transaction` | a transaction: that of the store, and the catalog that it sees |
-//! | `system_tables` | definitions of the system tables and domains |
+//! | `system_tables`, `system_packages` | definitions of the system tables, domains and packages |
 //! | `slots` | what upper floors keep beside a catalog or a transaction |
 //! | `triggers` | which triggers of a relation fire, and when |
 //! | `system_privilege` | what roles can be allowed for a whole database |
@@ -61,6 +61,7 @@ mod shutdown_gate;
 mod slots;
 mod stamps;
 pub mod statistics;
+pub mod system_packages;
 mod system_privilege;
 pub mod system_tables;
 pub mod transaction;

@@ -471,6 +471,19 @@ pub struct Routine {
     pub sql_security_definer: Option<bool>,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,
+    /// What runs it.
+    #[serde(default)]
+    pub engine: RoutineEngine,
+}
+
+/// What runs a routine (RDB$ENGINE_NAME).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RoutineEngine {
+    /// Its source.
+    #[default]
+    Psql,
+    /// It comes with every database; its source is shown to nobody.
+    System,
 }
 
 impl Routine {
@@ -480,6 +493,11 @@ impl Routine {
             Some(package) => format!("{package}.{}", self.name),
             None => self.name.clone(),
         }
+    }
+
+    /// Whether it comes with every database.
+    pub fn is_system(&self) -> bool {
+        self.engine == RoutineEngine::System
     }
 
     /// Whether there is something to run.
@@ -522,6 +540,11 @@ impl Package {
     /// A function by name, private or not.
     pub fn function(&self, name: &str) -> Option<&Arc<Routine>> {
         self.functions.iter().find(|routine| routine.name == name)
+    }
+
+    /// Whether it comes with every database.
+    pub fn is_system(&self) -> bool {
+        self.routines().any(|routine| routine.engine == RoutineEngine::System)
     }
 
     /// All its routines: procedures, then functions.

@@ -7,8 +7,8 @@ use farbird_store::{CancelFlag, Store, TransactionOptions};
 use farbird_types::{Error, Result, isc};
 
 use crate::edit::new_version;
-use crate::system_tables;
 use crate::{Catalog, CatalogObject, DatabaseProperties, ObjectKind, layout};
+use crate::{system_packages, system_tables};
 use farbird_session::CreateDatabaseOptions;
 use farbird_session::clock;
 
@@ -101,7 +101,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// What every database has: system tables and roles.
+    /// What every database has: system tables, packages and roles.
     pub fn empty() -> Catalog {
         let mut catalog = Catalog { version: new_version(), ..Catalog::default() };
         catalog.base_version = catalog.version;
@@ -110,6 +110,9 @@ impl Catalog {
         }
         for role in system_tables::roles() {
             catalog.insert(CatalogObject::Role(Arc::clone(role)));
+        }
+        for package in system_packages::packages() {
+            catalog.insert(CatalogObject::Package(Arc::clone(package)));
         }
         catalog
     }

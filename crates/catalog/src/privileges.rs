@@ -261,6 +261,12 @@ pub fn check(catalog: &Catalog, actor: &Actor, by: Option<Grantee<'_>>, access: 
     if is_system && access.privilege == AccessPrivilege::Select {
         return Ok(());
     }
+    // So may its packages be called.
+    if access.kind == ObjectKind::Package
+        && catalog.packages.get(&access.object).is_some_and(|package| package.is_system())
+    {
+        return Ok(());
+    }
     // An identity column's sequence is the table's.
     if access.kind == ObjectKind::Sequence
         && catalog.sequences.get(&access.object).is_some_and(|sequence| sequence.system)

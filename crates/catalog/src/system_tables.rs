@@ -8,7 +8,7 @@ use farbird_types::{CharacterSet, Collation, Error, ExactSubtype, ExactWidth, Sq
 use crate::{Column, Format, Index, IndexId, LayoutCache, Relation, RelationId, RelationKind, Role};
 
 /// Owner of what comes with a database.
-const SYSTEM_OWNER: &str = "SYSDBA";
+pub(crate) const SYSTEM_OWNER: &str = "SYSDBA";
 
 /// A domain of the system's columns (a line of RDB$FIELDS).
 #[derive(Debug, Clone, PartialEq)]

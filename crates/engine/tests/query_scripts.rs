@@ -358,6 +358,11 @@ fn blobs() {
 }
 
 #[test]
+fn system_packages() {
+    check("system-packages");
+}
+
+#[test]
 fn packages() {
     check("packages");
 }

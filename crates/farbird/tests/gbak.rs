@@ -409,7 +409,7 @@ fn the_script_makes_comments_and_inactive_indexes_in_an_order_of_need() {
              where rdb$relation_name = 'T' order by 1",
             2,
         ),
-        ("select rdb$package_name, rdb$description from rdb$packages", 1),
+        ("select rdb$package_name, rdb$description from rdb$packages where rdb$system_flag = 0", 1),
         (
             "select rdb$parameter_name, rdb$description from rdb$procedure_parameters \
              where rdb$description is not null",

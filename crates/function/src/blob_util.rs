@@ -1,6 +1,6 @@
 //! The package RDB$BLOB_UTIL: BLOBs made, opened, read and sought piece by piece.
 //!
-//! Its procedures are functions here, called for what they do. Handles live as long as their transaction. A BLOB counts as
+//! Its procedures are functions here, called for what they do: the package's own bodies call them. Handles live as long as their transaction. A BLOB counts as
 //! writable from NEW_BLOB or BLOB_APPEND until it is opened or appended to: Firebird appends to such BLOBs in place.
 //!
 //! Source: Firebird 5's README.blob_util.md and BlobUtil.cpp.
@@ -12,9 +12,6 @@ use crate::blob;
 use crate::context::Context;
 use crate::result_type::{COLUMN_BYTES_MAX, required};
 use crate::{BlobUtil, Call, ScalarBody, ScalarFunction, argument};
-
-/// Name of the package.
-pub const PACKAGE: &str = "RDB$BLOB_UTIL";
 
 /// Most handles that a transaction has open at a time.
 const HANDLES_MAX: usize = 10_000;
@@ -29,15 +26,6 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
     function("RDB$BLOB_UTIL.CANCEL_BLOB", 1, SqlType::Null, SqlType::BLOB_BINARY, cancel_blob),
     function("RDB$BLOB_UTIL.CLOSE_HANDLE", 1, SqlType::Null, SqlType::INTEGER, close_handle),
 ];
-
-/// Name and type of the one input of each procedure of the package.
-pub fn procedure_input(procedure: &str) -> Option<(&'static str, SqlType)> {
-    match procedure {
-        "CANCEL_BLOB" => Some(("BLOB", SqlType::BLOB_BINARY)),
-        "CLOSE_HANDLE" => Some(("HANDLE", SqlType::INTEGER)),
-        _ => None,
-    }
-}
 
 const DATA: SqlType = SqlType::varchar(COLUMN_BYTES_MAX, CharacterSet::OCTETS);
 

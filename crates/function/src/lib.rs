@@ -13,7 +13,8 @@
 //! | `grouped` | accumulators of many groups, side by side |
 //! | `lookup` | the functions by their names |
 //! | `context` | what a function has at hand while it is computed |
-//! | `text`, `number`, `bits`, `date`, `encoding`, `decfloat`, `context_variable`, `record_key`, `blob_util` | the functions |
+//! | `text`, `number`, `bits`, `date`, `encoding`, `decfloat`, `context_variable`, `record_key` | the functions |
+//! | `blob_util`, `profiler`, `time_zone_util` | what the system packages of these names are made of |
 //! | `aggregate` | the aggregates |
 //! | `call` | forms with keywords, as plain calls |
 //! | `argument`, `numeric`, `result_type` | reading arguments, as numbers too; how types of results follow from those of arguments |
@@ -42,11 +43,13 @@ mod grouped;
 mod lookup;
 pub mod number;
 mod numeric;
+pub mod profiler;
 mod random;
 pub mod record_key;
 pub mod result_type;
 mod scalar;
 pub mod text;
+pub mod time_zone_util;
 
 pub use accumulator::{Accumulator, AggregateFunction, GroupedAccumulator, GroupedRows, StartGrouped};
 pub use blob_handles::BlobUtil;

@@ -3,12 +3,13 @@
 use crate::accumulator::AggregateFunction;
 use crate::scalar::ScalarFunction;
 use crate::{
-    aggregate, bits, blob_util, context_variable, date, decfloat, encoding, number, record_key, text,
+    aggregate, bits, blob_util, context_variable, date, decfloat, encoding, number, profiler, record_key,
+    text, time_zone_util,
 };
 
-/// The scalar function of this (upper-case) name.
+/// The scalar function of this (upper-case) name: `package.name` for what a system package is made of.
 pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
-    const TABLES: [&[ScalarFunction]; 9] = [
+    const TABLES: [&[ScalarFunction]; 11] = [
         text::FUNCTIONS,
         number::FUNCTIONS,
         bits::FUNCTIONS,
@@ -18,6 +19,8 @@ pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
         context_variable::FUNCTIONS,
         record_key::FUNCTIONS,
         blob_util::FUNCTIONS,
+        profiler::FUNCTIONS,
+        time_zone_util::FUNCTIONS,
     ];
     TABLES.into_iter().flatten().find(|function| function.name == name)
 }

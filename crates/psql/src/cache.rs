@@ -28,10 +28,10 @@ struct Inner {
 /// What is looked for. Numbers are never used again, so they name an object as well as its name does, and are cheaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// RDB$PROCEDURE_ID
-    Procedure(u32),
-    /// RDB$FUNCTION_ID
-    Function(u32),
+    /// RDB$PROCEDURE_ID, and whether it is one of those that come with every database: older files number theirs from 1 too.
+    Procedure(u32, bool),
+    /// As well, RDB$FUNCTION_ID.
+    Function(u32, bool),
     /// The triggers of a relation for one of its six moments, in the order in which they fire.
     Triggers(RelationId, u8),
     /// The triggers of RDB$TRIGGER_TYPE: of connecting, disconnecting, and of transactions.

@@ -12,7 +12,7 @@ use crate::compile;
 use crate::routine::CompiledRoutine;
 
 pub(super) fn compiled_function(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {
-    let key = Key::Function(function.id);
+    let key = Key::Function(function.id, function.is_system());
     first(catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
         Ok(vec![Arc::new(compile::compile_function(catalog, function)?)])
     })?)
@@ -26,7 +26,7 @@ pub(super) fn compiled_procedure(
     catalog: &Arc<Catalog>,
     procedure: &Routine,
 ) -> Result<Arc<CompiledRoutine>> {
-    let key = Key::Procedure(procedure.id);
+    let key = Key::Procedure(procedure.id, procedure.is_system());
     first(catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
         Ok(vec![Arc::new(compile::compile_procedure(catalog, procedure)?)])
     })?)

@@ -51,6 +51,8 @@ pub struct CompiledRoutine {
     pub(super) definer: Option<Arc<str>>,
     /// The package that a stored routine is in.
     pub(super) package: Option<Arc<str>>,
+    /// Whether a stored routine comes with every database.
+    pub(super) is_system: bool,
 }
 
 /// What a routine is.

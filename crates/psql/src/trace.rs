@@ -67,16 +67,20 @@ pub(super) fn with_entry_stack(
     routine: &CompiledRoutine,
     context: &ExecutionContext<'_>,
 ) -> Error {
+    with_stack_under(line_without_place(routine), error, context)
+}
+
+/// The line of a routine that is nowhere in its text: it has not begun to run, or has none that anybody knows.
+fn line_without_place(routine: &CompiledRoutine) -> String {
     let name = &routine.name;
-    let line = match routine.kind {
+    match routine.kind {
         RoutineKind::Block | RoutineKind::Statement => String::new(),
         RoutineKind::Procedure => format!("At procedure '{name}'"),
         RoutineKind::Function => format!("At function '{name}'"),
         RoutineKind::Trigger => format!("At trigger '{name}'"),
         RoutineKind::LocalProcedure => format!("At sub procedure '{name}'"),
         RoutineKind::LocalFunction => format!("At sub function '{name}'"),
-    };
-    with_stack_under(line, error, context)
+    }
 }
 
 /// The error with a stack whose innermost line is a system trigger, unless it tells already where it came from.
@@ -104,6 +108,10 @@ fn with_stack_under(innermost: String, error: Error, context: &ExecutionContext<
             stack.push('\n');
         }
         let name = &current.routine.name;
+        if current.routine.is_system {
+            stack.push_str(&line_without_place(&current.routine));
+            continue;
+        }
         let written = match current.routine.kind {
             RoutineKind::Block | RoutineKind::Statement => {
                 write!(stack, "At block line: {line}, col: {column}")

@@ -14,7 +14,7 @@ impl Attachment {
         let routine = routine
             .chain(catalog.procedures.keys().map(|name| ("procedure", name)))
             .chain(catalog.functions.keys().map(|name| ("function", name)))
-            .chain(catalog.packages.keys().map(|name| ("package", name)))
+            .chain(catalog.packages.values().filter(|it| !it.is_system()).map(|it| ("package", &it.name)))
             .next();
         if let Some((kind, name)) = routine {
             return Some(format!("{kind} {name}"));

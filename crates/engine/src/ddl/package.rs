@@ -14,7 +14,8 @@ use farbird_types::{Error, Result, isc};
 use crate::catalog::dependencies::dependencies;
 use crate::catalog::privileges::{DdlAction, object_type};
 use crate::catalog::{
-    Catalog, CatalogObject, ObjectKind, Package, Routine, RoutineParameter, SourceStart, dependencies,
+    Catalog, CatalogObject, ObjectKind, Package, Routine, RoutineEngine, RoutineParameter, SourceStart,
+    dependencies,
 };
 use crate::ddl::editor::Editor;
 use crate::ddl::signature::{body_of, declare_function, declare_procedure, definer, start_of};
@@ -27,6 +28,7 @@ pub(super) fn define_header(editor: &mut Editor<'_, '_>, ast: &DefinePackage) ->
     let existing = editor.catalog().packages.get(name).cloned();
     let kept = match (ast.mode, existing) {
         (DefineMode::Create, Some(_)) => return Err(error::package_exists(name)),
+        (_, Some(existing)) if existing.is_system() => return Err(system_package(&existing)),
         (DefineMode::Alter, None) => return Err(not_found(name)),
         (DefineMode::Recreate, Some(_)) => {
             drop_package(editor, name)?;
@@ -294,6 +296,7 @@ impl Shape {
             source_start: SourceStart::default(),
             sql_security_definer: package.sql_security_definer,
             description: None,
+            engine: RoutineEngine::Psql,
         }
     }
 }
@@ -383,7 +386,14 @@ fn check_gone_are_free(editor: &Editor<'_, '_>, before: &Package, after: &Packag
 
 fn found(editor: &Editor<'_, '_>, name: &str) -> Result<Package> {
     let catalog = editor.catalog();
-    catalog.packages.get(name).map(|package| Package::clone(package)).ok_or_else(|| not_found(name))
+    let package = catalog.packages.get(name).ok_or_else(|| not_found(name))?;
+    if package.is_system() { Err(system_package(package)) } else { Ok(Package::clone(package)) }
+}
+
+/// Packages of the system stay as they are: Firebird names the first function.
+fn system_package(package: &Package) -> Error {
+    let function = package.functions.first().map_or("", |function| function.name.as_str());
+    Error::new(isc::DYN_CANNOT_MOD_SYSFUNC).with(function)
 }
 
 fn not_found(name: &str) -> Error {

@@ -6,7 +6,7 @@ use farbird_sql::ast::{AlterRoutineOptions, DefineFunction, DefineMode, DefinePr
 use farbird_types::{Error, Result, isc};
 
 use crate::catalog::privileges::DdlAction;
-use crate::catalog::{CatalogObject, ObjectKind, Routine, dependencies};
+use crate::catalog::{CatalogObject, ObjectKind, Routine, RoutineEngine, dependencies};
 use crate::ddl::editor::Editor;
 use crate::ddl::signature::{body_of, declare_function, declare_procedure, definer, definer_after, start_of};
 use crate::ddl::table::check_name_is_free;
@@ -52,6 +52,7 @@ pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedur
         source_start: start_of(&body.source),
         sql_security_definer: definer(ast.signature.sql_security),
         description: kept.and_then(|kept| kept.description.clone()),
+        engine: RoutineEngine::Psql,
     };
     let routine = Arc::new(routine);
     editor.put(CatalogObject::Procedure(Arc::clone(&routine)))?;
@@ -95,6 +96,7 @@ pub(super) fn define_function(editor: &mut Editor<'_, '_>, ast: &DefineFunction)
         source_start: start_of(&body.source),
         sql_security_definer: definer(ast.signature.sql_security),
         description: kept.and_then(|kept| kept.description.clone()),
+        engine: RoutineEngine::Psql,
     };
     let routine = Arc::new(routine);
     editor.put(CatalogObject::Function(Arc::clone(&routine)))?;

@@ -63,7 +63,11 @@ pub(super) fn user_privileges(rows: &mut RowSet<'_, '_, '_>) {
         owner_row(rows, &it.owner, &it.owner, 'X', &it.name, object_type::FUNCTION);
     }
     for it in catalog.packages.values() {
-        owner_row(rows, &it.owner, &it.owner, 'X', &it.name, object_type::PACKAGE);
+        let grantor = if it.is_system() { "" } else { it.owner.as_str() };
+        owner_row(rows, &it.owner, grantor, 'X', &it.name, object_type::PACKAGE);
+        if it.is_system() {
+            system_row(rows, ("PUBLIC", object_type::USER), 'X', &it.name, object_type::PACKAGE);
+        }
     }
     for it in catalog.domains.values() {
         owner_row(rows, &it.owner, &it.owner, 'G', &it.name, object_type::DOMAIN);

@@ -10,6 +10,8 @@ use crate::system::program;
 use crate::system::row_set::RowSet;
 use crate::system::tables::{RoutineKind, parameter_domain, relations_in_order};
 
+/// RDB$ENGINE_NAME of routines that come with every database.
+const SYSTEM_ENGINE: &str = "SYSTEM";
 /// RDB$SYSTEM_FLAG of triggers that constraints make.
 const CHECK_TRIGGER: i64 = 3;
 const REFERENTIAL_TRIGGER: i64 = 4;
@@ -107,9 +109,9 @@ pub(super) fn procedures(rows: &mut RowSet<'_, '_, '_>) {
             .number("RDB$PROCEDURE_OUTPUTS", i64::try_from(procedure.outputs.len()).unwrap_or(0))
             .blob("RDB$DESCRIPTION", procedure.description.as_deref())
             .blob("RDB$PROCEDURE_SOURCE", own_source(procedure))
-            .compiled("RDB$PROCEDURE_BLR", procedure.has_body())
+            .compiled("RDB$PROCEDURE_BLR", procedure.has_body() && !procedure.is_system())
             .text("RDB$OWNER_NAME", &procedure.owner)
-            .number("RDB$SYSTEM_FLAG", 0);
+            .flag("RDB$SYSTEM_FLAG", procedure.is_system());
         if procedure.has_body() {
             rows.number("RDB$PROCEDURE_TYPE", if procedure.selectable { 1 } else { 2 })
                 .number("RDB$VALID_BLR", 1);
@@ -135,6 +137,9 @@ fn own_source(routine: &Routine) -> Option<&str> {
 
 /// What tells of the package that a routine is in. SQL SECURITY is the package's too.
 fn package_columns(rows: &mut RowSet<'_, '_, '_>, routine: &Routine) {
+    if routine.is_system() {
+        rows.text("RDB$ENGINE_NAME", SYSTEM_ENGINE);
+    }
     match &routine.package {
         Some(package) => {
             rows.text("RDB$PACKAGE_NAME", package).flag("RDB$PRIVATE_FLAG", routine.private);
@@ -147,14 +152,15 @@ fn package_columns(rows: &mut RowSet<'_, '_, '_>, routine: &Routine) {
 
 pub(super) fn packages(rows: &mut RowSet<'_, '_, '_>) {
     for package in Arc::clone(&rows.catalog).packages.values() {
+        let is_system = package.is_system();
         rows.row()
             .text("RDB$PACKAGE_NAME", &package.name)
-            .blob("RDB$PACKAGE_HEADER_SOURCE", Some(&package.header_source))
+            .blob("RDB$PACKAGE_HEADER_SOURCE", Some(&package.header_source).filter(|_| !is_system))
             .blob("RDB$PACKAGE_BODY_SOURCE", package.body_source.as_deref())
             .text("RDB$OWNER_NAME", &package.owner)
-            .number("RDB$SYSTEM_FLAG", 0)
+            .flag("RDB$SYSTEM_FLAG", is_system)
             .blob("RDB$DESCRIPTION", package.description.as_deref())
-            .boolean("RDB$SQL_SECURITY", package.sql_security_definer);
+            .boolean("RDB$SQL_SECURITY", package.sql_security_definer.filter(|_| !is_system));
         if let Some(is_valid) = package.body_is_valid {
             rows.flag("RDB$VALID_BODY_FLAG", is_valid);
         }
@@ -202,14 +208,14 @@ fn parameter_columns(
     let domain = named.unwrap_or_else(|| parameter_domain(kind, routine, place));
     rows.text("RDB$FIELD_SOURCE", &domain)
         .blob("RDB$DESCRIPTION", parameter.description.as_deref())
-        .number("RDB$SYSTEM_FLAG", 0);
+        .flag("RDB$SYSTEM_FLAG", routine.is_system());
     rows.blob("RDB$DEFAULT_SOURCE", parameter.default_source.as_deref())
         .compiled("RDB$DEFAULT_VALUE", parameter.default_source.is_some());
     if let Some((table, column)) = &parameter.type_of_column {
         rows.text("RDB$RELATION_NAME", table).text("RDB$FIELD_NAME", column);
     }
-    if parameter.not_null {
-        rows.number("RDB$NULL_FLAG", 1);
+    if parameter.not_null || routine.is_system() {
+        rows.flag("RDB$NULL_FLAG", parameter.not_null);
     }
 }
 
@@ -220,13 +226,14 @@ pub(super) fn functions(rows: &mut RowSet<'_, '_, '_>) {
             .text("RDB$FUNCTION_NAME", &function.name)
             .blob("RDB$DESCRIPTION", function.description.as_deref())
             .number("RDB$RETURN_ARGUMENT", 0)
-            .number("RDB$SYSTEM_FLAG", 0)
+            .flag("RDB$SYSTEM_FLAG", function.is_system())
             .blob("RDB$FUNCTION_SOURCE", own_source(function))
-            .compiled("RDB$FUNCTION_BLR", function.has_body())
+            .compiled("RDB$FUNCTION_BLR", function.has_body() && !function.is_system())
             .number("RDB$FUNCTION_ID", function.id)
-            .text("RDB$OWNER_NAME", &function.owner)
-            .number("RDB$LEGACY_FLAG", 0)
-            .flag("RDB$DETERMINISTIC_FLAG", function.deterministic);
+            .text("RDB$OWNER_NAME", &function.owner);
+        if !function.is_system() {
+            rows.number("RDB$LEGACY_FLAG", 0).flag("RDB$DETERMINISTIC_FLAG", function.deterministic);
+        }
         if function.has_body() {
             rows.number("RDB$VALID_BLR", 1);
         }
@@ -248,7 +255,9 @@ pub(super) fn function_arguments(rows: &mut RowSet<'_, '_, '_>) {
             }
             parameter_columns(rows, RoutineKind::Function, function, place, parameter);
             rows.optional_text("RDB$PACKAGE_NAME", function.package.as_deref());
-            rows.number("RDB$ARGUMENT_MECHANISM", mechanism(parameter));
+            if !function.is_system() {
+                rows.number("RDB$ARGUMENT_MECHANISM", mechanism(parameter));
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farbird_catalog::{ObjectKind, Routine, SystemPrivilege};
 use farbird_expression::{Expression, FunctionReference};
 use farbird_function::call::{CallArgument, keyword_call};
-use farbird_function::{Argument, ScalarFunction, Signature, blob_util, lookup_scalar};
+use farbird_function::{Argument, ScalarFunction, Signature, lookup_scalar};
 use farbird_sql::ast::{self, ExpressionKind};
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
@@ -35,6 +35,12 @@ impl Binder<'_> {
         }
         let package = call.name.package.as_ref().map(ast::Name::as_str);
         let catalog = Arc::clone(&self.environment.catalog);
+        if package.is_none()
+            && let Some(function) = self.function_of_system_package(name)
+        {
+            let arguments = self.bind_all(&call.arguments)?;
+            return self.scalar_call(function, arguments);
+        }
         if let Some(function) = catalog.function_named(package, name, self.package())? {
             self.call_access(ObjectKind::Function, function);
             return self.bind_stored_function(function, &call.arguments);
@@ -45,13 +51,14 @@ impl Binder<'_> {
             let arguments = self.bind_all(&call.arguments)?;
             return self.scalar_call(function, arguments);
         }
-        if call.name.package.as_ref().is_some_and(|package| package.as_str() == blob_util::PACKAGE)
-            && let Some(function) = lookup_scalar(&format!("{}.{name}", blob_util::PACKAGE))
-        {
-            let arguments = self.bind_all(&call.arguments)?;
-            return self.scalar_call(function, arguments);
-        }
         Err(dsql(sqlcode::VALUES).and(isc::DSQL_FUNCTION_ERR).and(isc::RANDOM).with(call.name.to_string()))
+    }
+
+    /// What a system package is made of, by its name in the package: only its own routines can call that.
+    fn function_of_system_package(&self, name: &str) -> Option<&'static ScalarFunction> {
+        let own = self.package()?;
+        self.environment.catalog.packages.get(own).filter(|package| package.is_system())?;
+        lookup_scalar(&format!("{own}.{name}"))
     }
 
     /// RDB$SYSTEM_PRIVILEGE: its argument is a word.

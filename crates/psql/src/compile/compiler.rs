@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use farbird_catalog::triggers::fires_for;
 use farbird_catalog::{ObjectKind, Relation, Routine, RoutineParameter, SourceStart};
 use farbird_expression::{BoundExpression, Expression};
-use farbird_function::blob_util;
 use farbird_plan::bind::{self, Access, ComputedVariable, Environment, Variable};
 use farbird_session::{ColumnDescription, StatementDescription, StatementKind};
 use farbird_sql::ast::{self, Position, PsqlStatementKind, TriggerAction};
@@ -16,23 +15,6 @@ use super::scope::{Known, Scope, Writable, sql_error};
 use crate::routine::{
     CompiledRoutine, CursorDefinition, Declared, HandlerTable, Instruction, RoutineKind, VariableConstraint,
 };
-
-/// The one input of a procedure of the package RDB$BLOB_UTIL.
-pub(super) fn blob_util_input(name: &ast::ObjectName) -> Option<RoutineParameter> {
-    name.package.as_ref().filter(|package| package.as_str() == blob_util::PACKAGE)?;
-    let (input, sql_type) = blob_util::procedure_input(name.name.as_str())?;
-    Some(RoutineParameter {
-        name: input.to_owned(),
-        sql_type,
-        precision: None,
-        segment_size: None,
-        domain: None,
-        type_of_column: None,
-        not_null: true,
-        default_source: None,
-        description: None,
-    })
-}
 
 /// Types of a routine's inputs, and how many a call must give.
 pub(super) struct Inputs {
@@ -109,6 +91,8 @@ pub(super) struct Compiler<'a> {
     pub(super) definer: Option<Arc<str>>,
     /// The package that a stored routine is in.
     pub(super) package: Option<Arc<str>>,
+    /// Whether a stored routine comes with every database.
+    pub(super) is_system: bool,
 }
 
 impl<'a> Compiler<'a> {
@@ -143,6 +127,7 @@ impl<'a> Compiler<'a> {
             accesses: Vec::new(),
             definer: None,
             package: None,
+            is_system: false,
         }
     }
 
@@ -437,6 +422,7 @@ impl<'a> Compiler<'a> {
             accesses: self.accesses,
             definer: self.definer,
             package: self.package,
+            is_system: self.is_system,
         }
     }
 }

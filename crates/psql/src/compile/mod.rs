@@ -21,9 +21,7 @@ use farbird_session::{ColumnDescription, StatementDescription, StatementKind};
 use farbird_sql::ast;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, isc};
 
-use crate::compile::compiler::{
-    Compiler, blob_util_input, described, execute_access, inputs_of, procedure_mismatch,
-};
+use crate::compile::compiler::{Compiler, described, execute_access, inputs_of, procedure_mismatch};
 use crate::routine::{CompiledRoutine, Instruction, Procedure, ProcedureCall, RoutineKind, Store};
 
 /// Compiles EXECUTE BLOCK or EXECUTE PROCEDURE.
@@ -84,11 +82,6 @@ fn compile_call(
     let mut compiler = Compiler::new(environment, RoutineKind::Statement, "");
     compiler.scope.is_statement = true;
     compiler.position = call.position;
-    if let Some(input) = blob_util_input(&call.name) {
-        let parameters = compiler.declare_call_parameters(call, &[input], parameter_count)?;
-        compiler.call_blob_util(call)?;
-        return Ok(compiler.finish_call(parameters, Vec::new()));
-    }
     let procedure = compiler.stored_procedure(&call.name)?;
     let parameters = compiler.declare_call_parameters(call, &procedure.inputs, parameter_count)?;
     let mut columns = Vec::new();
@@ -166,6 +159,7 @@ fn compile_stored(catalog: &Arc<Catalog>, routine: &Routine, kind: RoutineKind) 
     let body = parse_body(&routine.source, &environment)?;
     let mut compiler = Compiler::new(&environment, kind, &routine.full_name());
     compiler.package = package;
+    compiler.is_system = routine.is_system();
     compiler.start = routine.source_start;
     // A function of a definer needs its owner's rights, and runs in its caller's name: Firebird 5 has it so.
     if kind == RoutineKind::Procedure && catalog.is_definer(routine.sql_security_definer) {

@@ -7,9 +7,7 @@ use farbird_plan::bind::{self, Access, AccessPrivilege};
 use farbird_sql::ast::{self, PsqlStatementKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
-use super::compiler::{
-    Compiler, Construct, Inputs, blob_util_input, execute_access, inputs_of, procedure_mismatch,
-};
+use super::compiler::{Compiler, Construct, Inputs, execute_access, inputs_of, procedure_mismatch};
 use super::scope::sql_error;
 use crate::compile::compiler::misplaced;
 use crate::condition;
@@ -344,9 +342,6 @@ impl Compiler<'_> {
     }
 
     fn execute_procedure(&mut self, call: &ast::ExecuteProcedure) -> Result<()> {
-        if blob_util_input(&call.name).is_some() {
-            return self.call_blob_util(call);
-        }
         let local = match &call.name.package {
             None => self.scope.procedure(call.name.name.as_str()).cloned(),
             Some(_) => None,
@@ -380,19 +375,6 @@ impl Compiler<'_> {
         };
         self.changes = true;
         self.emit(Instruction::CallProcedure(Box::new(ProcedureCall { procedure, arguments, targets })));
-        Ok(())
-    }
-
-    /// A procedure of RDB$BLOB_UTIL: a function that is called for what it does.
-    pub(super) fn call_blob_util(&mut self, call: &ast::ExecuteProcedure) -> Result<()> {
-        if call.arguments.len() != 1 {
-            return Err(procedure_mismatch(&call.name));
-        }
-        let function = ast::FunctionCall { name: call.name.clone(), arguments: call.arguments.clone() };
-        let kind = ast::ExpressionKind::Function(Box::new(function));
-        let value = self.expression(&ast::Expression { kind, position: call.position }, None)?;
-        let slot = self.slot();
-        self.emit(Instruction::Assign { value, slot });
         Ok(())
     }
 

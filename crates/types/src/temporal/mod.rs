@@ -8,6 +8,7 @@ mod parse;
 mod parts;
 mod zone;
 mod zone_names;
+mod zone_period;
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,8 @@ use std::fmt;
 pub use civil::{days_in_month, is_leap_year};
 pub use parse::{Expected, ParsedDateTime, parse_date_time};
 pub use parts::{DatePart, add_to_part, difference_in_parts, extract, first_day, last_day};
-pub use zone::{ZoneId, localize, localize_time, to_local, to_local_time};
+pub use zone::{ZoneId, localize, localize_time, to_local, to_local_time, tz_database_version};
+pub use zone_period::ZonePeriod;
 
 /// Ten-thousandths of a second in a second.
 pub const FRACTIONS_PER_SECOND: u32 = 10_000;

