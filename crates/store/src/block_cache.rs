@@ -16,7 +16,7 @@ use crate::figures::CacheFigures;
 use crate::identifiers::IdMap;
 use crate::keyspace;
 use crate::substrate::{
-    Entries, KeyBounds, KeySpan, RowSpaces, Slice, Space, SubstrateState, VisitKey, WriteBatch,
+    Entries, KeyBounds, KeyRoom, KeySpan, RowSpaces, Slice, Space, SubstrateState, VisitKey, WriteBatch,
 };
 use crate::{RelationId, Result, RowId, substrate::Direction};
 
@@ -43,10 +43,52 @@ impl Room {
     }
 }
 
+#[derive(Default)]
+struct Kept {
+    blocks: Blocks,
+    /// The one that was asked for last: the next row asked for is mostly a neighbour.
+    latest: Option<((RelationId, u64), Arc<Block>)>,
+}
+
+impl Kept {
+    /// The block whose span holds a row, and its key.
+    fn find(&mut self, relation: RelationId, row: RowId) -> Option<((RelationId, u64), Arc<Block>)> {
+        let holds = |(key, block): &((RelationId, u64), Arc<Block>)| {
+            key.0 == relation && (block.first..=block.last).contains(&row.0)
+        };
+        if let Some(latest) = self.latest.as_ref().filter(|latest| holds(latest)) {
+            return Some(latest.clone());
+        }
+        let (key, block) = self.blocks.range((relation, 0)..=(relation, row.0)).next_back()?;
+        let found = Some((*key, Arc::clone(block))).filter(holds)?;
+        self.latest = Some(found.clone());
+        Some(found)
+    }
+
+    fn insert(&mut self, key: (RelationId, u64), block: Arc<Block>) {
+        self.forget_latest(key);
+        self.blocks.insert(key, block);
+    }
+
+    /// Removes the next block of a kind behind a key: under random reads that is any block.
+    fn remove_neighbour(&mut self, key: (RelationId, u64), of_kind: impl Fn(&Block) -> bool) {
+        let behind = self.blocks.range((Bound::Excluded(key), Bound::Unbounded));
+        let found = behind.chain(self.blocks.range(..key)).find(|(_, block)| of_kind(block));
+        if let Some(neighbour) = found.map(|(key, _)| *key) {
+            self.forget_latest(neighbour);
+            self.blocks.remove(&neighbour);
+        }
+    }
+
+    fn forget_latest(&mut self, key: (RelationId, u64)) {
+        self.latest.take_if(|(latest, _)| *latest == key);
+    }
+}
+
 /// The blocks kept.
 pub(crate) struct BlockCache {
     room: Room,
-    blocks: Mutex<Blocks>,
+    blocks: Mutex<Kept>,
     unpacked: Arc<UnpackedRoom>,
     counts: Arc<Counts>,
 }
@@ -65,15 +107,11 @@ impl BlockCache {
 
     /// The block whose span holds a row, if it is here.
     pub(crate) fn block_of(&self, relation: RelationId, row: RowId) -> Option<Arc<Block>> {
-        let mut blocks = self.blocks.lock();
-        let (key, block) = blocks.range((relation, 0)..=(relation, row.0)).next_back()?;
-        if row.0 > block.last {
-            return None;
-        }
+        let mut kept = self.blocks.lock();
+        let (key, block) = kept.find(relation, row)?;
         self.counts.hits.fetch_add(1, Ordering::Relaxed);
-        let (key, block) = (*key, Arc::clone(block));
         if self.unpacked.bytes() > self.room.unpacked_bytes {
-            remove_neighbour(&mut blocks, key, |other| other.is_unpacked());
+            kept.remove_neighbour(key, |other| other.is_unpacked());
         }
         Some(block)
     }
@@ -81,10 +119,11 @@ impl BlockCache {
     /// A cache of the blocks that a write has left.
     fn without(&self, touched: &TouchedBlocks) -> BlockCache {
         let known = self.blocks.lock();
-        let kept = known.iter().filter_map(|(key, block)| Some((*key, touched.kept(*key, block)?))).collect();
+        let kept = known.blocks.iter();
+        let kept = kept.filter_map(|(key, block)| Some((*key, touched.kept(*key, block)?))).collect();
         BlockCache {
             room: self.room,
-            blocks: Mutex::new(kept),
+            blocks: Mutex::new(Kept { blocks: kept, latest: None }),
             unpacked: Arc::clone(&self.unpacked),
             counts: Arc::clone(&self.counts),
         }
@@ -92,8 +131,8 @@ impl BlockCache {
 
     /// Keeps a block, in the place of a neighbour if there is no more room.
     pub(crate) fn keep(&self, relation: RelationId, block: Block) -> Arc<Block> {
-        self.keep_as_far_as(relation, block, |blocks, key| {
-            remove_neighbour(blocks, key, |_| true);
+        self.keep_as_far_as(relation, block, |kept, key| {
+            kept.remove_neighbour(key, |_| true);
             true
         })
     }
@@ -109,26 +148,17 @@ impl BlockCache {
         &self,
         relation: RelationId,
         mut block: Block,
-        make_room: impl FnOnce(&mut Blocks, (RelationId, u64)) -> bool,
+        make_room: impl FnOnce(&mut Kept, (RelationId, u64)) -> bool,
     ) -> Arc<Block> {
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
         block.keep_unpacked_in(&self.unpacked);
         let key = (relation, block.first);
         let block = Arc::new(block);
-        let mut blocks = self.blocks.lock();
-        if blocks.len() < self.room.blocks || make_room(&mut blocks, key) {
-            blocks.insert(key, Arc::clone(&block));
+        let mut kept = self.blocks.lock();
+        if kept.blocks.len() < self.room.blocks || make_room(&mut kept, key) {
+            kept.insert(key, Arc::clone(&block));
         }
         block
-    }
-}
-
-/// Removes the next block of a kind behind a key: under random reads that is any block.
-fn remove_neighbour(blocks: &mut Blocks, key: (RelationId, u64), of_kind: impl Fn(&Block) -> bool) {
-    let behind = blocks.range((Bound::Excluded(key), Bound::Unbounded));
-    let found = behind.chain(blocks.range(..key)).find(|(_, block)| of_kind(block)).map(|(key, _)| *key);
-    if let Some(neighbour) = found {
-        blocks.remove(&neighbour);
     }
 }
 
@@ -153,7 +183,7 @@ impl CachedState {
         CacheFigures {
             hits: counts.hits.load(Ordering::Relaxed),
             misses: counts.misses.load(Ordering::Relaxed),
-            blocks: blocks.lock().len() as u64,
+            blocks: blocks.lock().blocks.len() as u64,
             unpacked_bytes: unpacked.bytes() as u64,
         }
     }
@@ -238,7 +268,7 @@ impl SubstrateState for CachedState {
         &self,
         space: Space,
         span: KeySpan<'_>,
-        room: &mut Vec<u8>,
+        room: &mut KeyRoom,
         visit: VisitKey<'_>,
     ) -> Result<()> {
         self.base.visit_keys(space, span, room, visit)
@@ -300,8 +330,8 @@ mod tests {
     /// What is in the cache of the latest state, by relation and first row.
     fn known(store: &Store) -> BTreeMap<(RelationId, u64), bool> {
         let state = store.inner.snapshot();
-        let blocks = state.block_cache().expect("a cache").blocks.lock();
-        blocks.iter().map(|(key, block)| (*key, block.is_unpacked())).collect()
+        let kept = state.block_cache().expect("a cache").blocks.lock();
+        kept.blocks.iter().map(|(key, block)| (*key, block.is_unpacked())).collect()
     }
 
     #[test]

@@ -279,6 +279,20 @@ impl<'a> RowFinder<'a> {
         Ok(Some(CommittedRow { commit: seen.commit, content }))
     }
 
+    /// Whether there may be spilled changes of the relation's rows.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.has_changes
+    }
+
+    /// Whether a running transaction has spilled a block with this row.
+    pub(crate) fn is_of_running(&mut self, row: RowId) -> Result<bool> {
+        let inner = self.inner;
+        Ok(self.block_of(row)?.is_some_and(|block| match block.stamp {
+            Stamp::Transaction(spiller) => inner.spilled.is_running(spiller),
+            Stamp::Commit(_) => false,
+        }))
+    }
+
     fn block_of(&mut self, row: RowId) -> Result<Option<&Arc<Block>>> {
         if !self.block.as_ref().is_some_and(|block| (block.first..=block.last).contains(&row.0)) {
             self.block = block_of(self.snapshot, self.relation, row)?;

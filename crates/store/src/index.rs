@@ -9,12 +9,13 @@ use farbird_types::{Text, Value};
 
 use crate::committed::RowFinder;
 use crate::decoder::RowDecoder;
+use crate::entry_rows::EntryRows;
 use crate::keyed_projection::KeyedProjection;
 use crate::keys::EntrySpan;
 use crate::keyspace;
 use crate::layout::IndexDefinition;
-use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState, is_empty_span};
-use crate::transaction::{Core, read_visible};
+use crate::substrate::{Direction, Entries, KeyRoom, Slice, Space, SubstrateState, is_empty_span};
+use crate::transaction::Core;
 use crate::{
     IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, RowId, StoreError, Transaction,
 };
@@ -94,7 +95,7 @@ pub struct IndexScan {
     last: Option<Vec<u8>>,
     finished: bool,
     /// Room for an entry, and for a row's key.
-    entry: Vec<u8>,
+    entry: KeyRoom,
     own_key: Vec<u8>,
 }
 
@@ -130,7 +131,7 @@ impl IndexScan {
             is_single,
             last: None,
             finished: false,
-            entry: Vec::new(),
+            entry: KeyRoom::default(),
             own_key: Vec::new(),
         })
     }
@@ -185,7 +186,6 @@ impl IndexScan {
             return Ok(false);
         }
         let inner = &transaction.store().inner;
-        let decoder = RowDecoder::new(inner, layout, &self.columns.decoded);
         transaction.lock_to_read(layout.id)?;
         let core = transaction.core()?;
         let snapshot = inner.snapshot();
@@ -198,24 +198,21 @@ impl IndexScan {
             true => None,
             false => Some(self.entries(&*snapshot, &core, index)?),
         };
-        let mut finder = RowFinder::new(inner, &*snapshot, layout.id)?;
-        let (view, columns, is_single) = (&self.view, &self.columns, self.is_single);
-        let (last, own_key) = (&mut self.last, &mut self.own_key);
+        let mut rows = EntryRows {
+            transaction,
+            core: &core,
+            relation: layout.id,
+            index,
+            columns: &self.columns,
+            view: &self.view,
+            finder: RowFinder::new(inner, &*snapshot, layout.id)?,
+            decoder: RowDecoder::new(inner, layout, &self.columns.decoded),
+            own_key: &mut self.own_key,
+        };
+        let (is_single, last) = (self.is_single, &mut self.last);
         let (mut is_at_end, mut has_single) = (true, false);
         let mut take = |entry: &[u8]| -> Result<bool> {
-            // A range may hold any number of entries of rows that nobody sees any more.
-            transaction.cancel_flag().check()?;
-            let (key, row) =
-                keyspace::parse_entry(entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
-            let values = &mut batch.values;
-            let start = values.len();
-            let found = read_visible(&core, &mut finder, &decoder, layout.id, view, row, values)
-                // The entry may be of another version of the row than the one seen.
-                .and_then(|seen| Ok(seen && columns.take_keyed(index, key, values, start, own_key)?));
-            if !matches!(found, Ok(true)) {
-                values.truncate(start);
-            }
-            if found? {
+            if let Some(row) = rows.take(entry, &mut batch.values)? {
                 batch.rows.push(row);
                 has_single = is_single;
             }

@@ -1,6 +1,6 @@
 //! Single rows by whole keys of a unique index, one after the other.
 //!
-//! What an [`crate::IndexScan`] of such a key does, with nothing made for it but the values of the row.
+//! What an [`crate::IndexScan`] of such a key does, by the same [`EntryRows`], with nothing made for it but the values of the row.
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -10,10 +10,10 @@ use farbird_types::Value;
 
 use crate::committed::RowFinder;
 use crate::decoder::RowDecoder;
+use crate::entry_rows::EntryRows;
 use crate::keyed_projection::KeyedProjection;
 use crate::keyspace;
-use crate::substrate::{KeySpan, Space};
-use crate::transaction::read_visible;
+use crate::substrate::{KeyRoom, KeySpan, Space};
 use crate::{IndexId, Projection, ReadView, RelationLayout, Result, RowId, StoreError, Transaction};
 
 /// Looks rows up by whole keys of a unique index. A value: between two look-ups it holds nothing but room for the next one.
@@ -27,7 +27,7 @@ pub struct KeyLookup {
     start: Vec<u8>,
     end: Vec<u8>,
     /// Room for an entry, and for a row's key.
-    entry: Vec<u8>,
+    entry: KeyRoom,
     own_key: Vec<u8>,
 }
 
@@ -41,8 +41,8 @@ impl KeyLookup {
         let missing = StoreError::BadLayout { relation: layout.id, what: "unique index of this number" };
         let (position, definition) = found.ok_or(missing)?;
         let columns = KeyedProjection::new(definition, columns);
-        let [start, end, entry, own_key] = Default::default();
-        Ok(KeyLookup { layout, position, columns, start, end, entry, own_key })
+        let [start, end, own_key] = Default::default();
+        Ok(KeyLookup { layout, position, columns, start, end, entry: KeyRoom::default(), own_key })
     }
 
     /// Appends the values of the row that a view sees under a key; `None`, and nothing is appended, if there is none. The key has a
@@ -65,28 +65,25 @@ impl KeyLookup {
         let has_end = keyspace::after_prefix_into(&self.start, &mut self.end);
         let end = if has_end { Bound::Excluded(self.end.as_slice()) } else { Bound::Unbounded };
         let span: KeySpan<'_> = (Bound::Included(&self.start), end);
-        let (columns, own_key) = (&self.columns, &mut self.own_key);
         let inner = &transaction.store().inner;
-        let decoder = RowDecoder::new(inner, layout, &columns.decoded);
         transaction.lock_to_read(layout.id)?;
         let core = transaction.core()?;
         let snapshot = inner.snapshot();
-        let mut finder = RowFinder::new(inner, &*snapshot, layout.id)?;
+        let mut rows = EntryRows {
+            transaction,
+            core: &core,
+            relation: layout.id,
+            index,
+            columns: &self.columns,
+            view,
+            finder: RowFinder::new(inner, &*snapshot, layout.id)?,
+            decoder: RowDecoder::new(inner, layout, &self.columns.decoded),
+            own_key: &mut self.own_key,
+        };
         let found = Cell::new(None);
         let mut look = |entry: &[u8]| -> Result<bool> {
-            // There may be any number of entries of rows that nobody sees any more.
-            transaction.cancel_flag().check()?;
-            let (key, row) =
-                keyspace::parse_entry(entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
-            let start = values.len();
-            let is_it = read_visible(&core, &mut finder, &decoder, layout.id, view, row, values)
-                // The entry may be of another version of the row than the one seen.
-                .and_then(|seen| Ok(seen && columns.take_keyed(index, key, values, start, own_key)?));
-            match is_it {
-                Ok(true) => found.set(Some(row)),
-                _ => values.truncate(start),
-            }
-            Ok(!is_it?)
+            found.set(rows.take(entry, values)?);
+            Ok(found.get().is_none())
         };
         let space = Space::Index(index.id);
         snapshot.visit_keys(space, span, &mut self.entry, &mut look)?;

@@ -27,6 +27,7 @@ mod commit_listener;
 mod committed;
 mod decoder;
 mod entry_map;
+mod entry_rows;
 mod error;
 mod figures;
 mod file_kind;

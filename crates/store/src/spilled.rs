@@ -186,13 +186,18 @@ impl SpilledTransactions {
         }
     }
 
-    /// Notes that a transaction was rolled back; these relations have rows of it that are to be removed.
-    pub(crate) fn roll_back(&self, transaction: TransactionId, unsettled: impl Iterator<Item = RelationId>) {
+    /// Notes that a transaction was rolled back; these relations have rows of it that are to be removed, with the first of their
+    /// blocks.
+    pub(crate) fn roll_back(
+        &self,
+        transaction: TransactionId,
+        unsettled: impl Iterator<Item = (RelationId, Option<RowId>)>,
+    ) {
         let mut state = self.state.write();
         state.transactions.remove(&transaction);
         state.left += 1;
-        for relation in unsettled {
-            state.unsettled.entry(relation).or_default().insert(transaction, Some(RowId(0)));
+        for (relation, first_block) in unsettled {
+            state.unsettled.entry(relation).or_default().insert(transaction, first_block);
         }
     }
 

@@ -117,6 +117,55 @@ fn a_rolled_back_large_transaction_leaves_nothing() {
 }
 
 #[test]
+fn rows_are_inserted_together_where_only_rows_that_are_gone_had_their_keys() {
+    let bench = bench();
+    let given = |ids: std::ops::Range<i64>| ids.map(|id| row(id, "together")).collect::<Vec<_>>();
+    let insert_all = |ids: std::ops::Range<i64>| {
+        let writer = begin(&bench.store, SNAPSHOT);
+        let inserted = writer.insert_rows(&bench.layout, &given(ids)).expect("insert").len();
+        (writer, inserted)
+    };
+    let large = begin(&bench.store, SNAPSHOT);
+    bench.insert(&large, 0..3_000);
+    assert!(bench.count(Space::Index(PRIMARY)) > 1_000, "it has spilled");
+    assert_eq!(insert_all(10..20).1, 0, "keys of a transaction that may still commit");
+    large.rollback().expect("rollback");
+    assert!(bench.count(Space::Index(PRIMARY)) > 1_000, "its entries are still there");
+    // Twice, so that more than one row that is gone has had each key.
+    for _ in 0..2 {
+        let (writer, inserted) = insert_all(0..3_000);
+        assert_eq!(inserted, 3_000, "behind a rollback");
+        assert_eq!(bench.ids(&writer), Vec::from_iter(0..3_000));
+        writer.rollback().expect("rollback");
+    }
+    let (writer, inserted) = insert_all(0..3_000);
+    assert_eq!(inserted, 3_000);
+    writer.commit().expect("commit");
+    assert_eq!(insert_all(5..9).1, 0, "keys of committed rows");
+    let deleter = begin(&bench.store, SNAPSHOT);
+    for id in 100..200 {
+        delete(&deleter, &bench.layout, id).expect("delete");
+    }
+    assert_eq!(insert_all(100..200).1, 0, "a rollback may bring them back");
+    deleter.commit().expect("commit");
+    let (writer, inserted) = insert_all(99..200);
+    assert_eq!(inserted, 0, "the first one is there");
+    drop(writer);
+    let (writer, inserted) = insert_all(100..201);
+    assert_eq!(inserted, 100, "all that were deleted");
+    writer.commit().expect("commit");
+    for _ in 0..2 {
+        let reader = begin(&bench.store, SNAPSHOT);
+        let mut ids = bench.ids(&reader);
+        ids.sort_unstable();
+        assert_eq!(ids, Vec::from_iter(0..3_000));
+        drop(reader);
+        bench.sweep();
+    }
+    assert_eq!(bench.count(Space::Index(PRIMARY)), 3_000);
+}
+
+#[test]
 fn a_crash_during_a_large_transaction_leaves_no_row_of_it() {
     let bench = bench();
     let small = begin(&bench.store, SNAPSHOT);

@@ -16,8 +16,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::Result;
 use crate::substrate::{
-    Direction, Entries, KeyBounds, KeyChange, KeySpan, Slice, Space, SubstrateState, VisitKey, WriteBatch,
-    is_empty_span, visit_entries,
+    Direction, Entries, KeyBounds, KeyChange, KeyRoom, KeySpan, Slice, Space, SubstrateState, VisitKey,
+    WriteBatch, is_empty_span, visit_entries,
 };
 
 /// With so many changes they are merged: half a millisecond's work.
@@ -251,7 +251,7 @@ impl SubstrateState for RecentState {
         &self,
         space: Space,
         span: KeySpan<'_>,
-        room: &mut Vec<u8>,
+        room: &mut KeyRoom,
         visit: VisitKey<'_>,
     ) -> Result<()> {
         let touched = self.changes(space).and_then(|all| all.end_of(span, Direction::Forward, self.until));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     fn visited(snapshot: &dyn SubstrateState, span: KeySpan<'_>) -> Vec<Vec<u8>> {
-        let (mut keys, mut room) = (Vec::new(), Vec::new());
+        let (mut keys, mut room) = (Vec::new(), KeyRoom::default());
         let mut visit = |key: &[u8]| {
             keys.push(key.to_vec());
             Ok(keys.len() < 3)

@@ -30,8 +30,8 @@ use super::leaves::{self, LeafScan, Limits, RecentLeaf};
 use super::overlay::Overlay;
 use super::pages::{Candidates, CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
-    Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, SortedBatch, Space,
-    Substrate, SubstrateState, VisitKey, WriteBatch, is_empty_span, visit_entries,
+    Direction, Durability, Entries, KeyBounds, KeyChange, KeyRoom, KeySpan, Reopened, Slice, SortedBatch,
+    Space, Substrate, SubstrateState, VisitKey, WriteBatch, is_empty_span, visit_entries,
 };
 use crate::identifiers::IdMap;
 use crate::{Result, StoreError};
@@ -501,7 +501,7 @@ impl SubstrateState for RedbState {
         &self,
         space: Space,
         span: KeySpan<'_>,
-        room: &mut Vec<u8>,
+        room: &mut KeyRoom,
         visit: VisitKey<'_>,
     ) -> Result<()> {
         match (span, is_packed(space)) {

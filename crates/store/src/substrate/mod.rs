@@ -23,7 +23,7 @@ use crate::{IndexId, RelationId, Result, StoreError};
 
 pub use file::RedbSubstrate;
 #[doc(hidden)]
-pub use leaves::try_leaf;
+pub use leaves::{KeyRoom, try_leaf};
 pub use memory::MemorySubstrate;
 pub(crate) use overlay::Overlay;
 pub(crate) use pages::{MAGIC, damaged_pages};
@@ -163,7 +163,7 @@ pub trait SubstrateState: Send + Sync {
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries>;
 
     /// Shows the keys of a range to `visit`, in ascending order, until it says that it has enough (false). For ranges of few keys:
-    /// less is made for it than for a scan. `room` is room for a key.
+    /// less is made for it than for a scan. Who visits ranges one behind the other finds the next one sooner with the same `room`.
     ///
     /// # Errors
     /// Those of reading, and of `visit`.
@@ -171,7 +171,7 @@ pub trait SubstrateState: Send + Sync {
         &self,
         space: Space,
         span: KeySpan<'_>,
-        room: &mut Vec<u8>,
+        room: &mut KeyRoom,
         visit: VisitKey<'_>,
     ) -> Result<()> {
         let _ = room;
@@ -484,6 +484,7 @@ mod tests {
             .chain((0..300).map(|_| 5_000))
             .chain((0..3_000).map(|step| if step % 2 == 0 { step } else { 3 * ENTRIES - step }))
             .chain((0..3_000).map(|step| step * 7_919 % (3 * ENTRIES)));
+        let mut room = KeyRoom::default();
         for place in places {
             let from = place.to_be_bytes();
             let span = (Bound::Included(&from[..]), Bound::Unbounded);
@@ -492,6 +493,13 @@ mod tests {
                 let (found, _) = found.next().expect("an entry").expect("sound");
                 assert_eq!(*found, **expected, "from {place}");
             }
+            let mut visited = Vec::new();
+            let mut visit = |key: &[u8]| {
+                visited.push(key.to_vec());
+                Ok(visited.len() < 2)
+            };
+            snapshot.visit_keys(Space::Index(IndexId(7)), span, &mut room, &mut visit).expect("visit");
+            assert!(visited.iter().eq(all.iter().skip(place.div_ceil(3) as usize).take(2)), "from {place}");
             let number = place / 3;
             let is_there = snapshot.get(Space::Index(IndexId(7)), &entry(number)).expect("get").is_some();
             assert_eq!(is_there, number < ENTRIES);

@@ -1,8 +1,8 @@
 //! Inserting many rows at once, as far as that is simple: what the first row costs the others share.
 //!
 //! # Promises
-//! - A row is simple if nothing has to be known of others to insert it: no row, committed or not, has or had one of its unique keys.
-//!   Such rows are inserted as if one after the other.
+//! - A row is simple if nothing has to be known of others to insert it: no row, committed or not, has or had one of its unique keys, but
+//!   for those that are gone for good. Such rows are inserted as if one after the other.
 //! - The first row that is not ends the call before it: [`Transaction::insert`] knows whether its key is free, how to wait
 //!   for that, and its errors are its errors.
 
@@ -14,11 +14,12 @@ use farbird_types::Value;
 
 use super::write::{NewKey, NewKeys, Scratch, current_format, give_numbers_back, next_row, note_format};
 use super::{Core, Transaction};
+use crate::committed::RowFinder;
 use crate::keyspace;
 use crate::pending_keys::Announcement;
-use crate::substrate::{Direction, KeyBounds, Space};
+use crate::substrate::{KeyBounds, KeyRoom, Space};
 use crate::write_set::RowPacking;
-use crate::{RelationLayout, Result, RowId};
+use crate::{RelationId, RelationLayout, Result, RowId, StoreError};
 
 /// The keys of rows that are to be inserted: those of a row stand side by side.
 struct RowKeys<'a> {
@@ -91,7 +92,7 @@ impl Transaction {
             }
         }
         let announced = self.announce(core, &keys);
-        let inserted = self.count_free(&keys, announced).and_then(|free| {
+        let inserted = self.count_free(core, &keys, announced).and_then(|free| {
             let rows = numbers.iter().copied().zip(rows).take(free);
             self.write_rows(core, &keys, rows, bytes)
         });
@@ -138,7 +139,7 @@ impl Transaction {
     }
 
     /// Of how many rows, whose keys are announced, no other row has a unique key, from the first one on.
-    fn count_free(&self, keys: &RowKeys<'_>, rows: usize) -> Result<usize> {
+    fn count_free(&self, core: &Core, keys: &RowKeys<'_>, rows: usize) -> Result<usize> {
         // Taken behind the announcement: whoever commits such a key later has waited for this transaction.
         let snapshot = self.store.inner.snapshot();
         let mut ends: Vec<Option<Arc<KeyBounds>>> = Vec::with_capacity(keys.layout.indexes.len());
@@ -148,27 +149,62 @@ impl Transaction {
                 false => None,
             });
         }
-        let end_of = |new: &NewKey<'_>| {
-            let place = keys.layout.indexes.iter().position(|index| index.id == new.index.id);
-            place.and_then(|place| ends.get(place)).and_then(Option::as_ref)
-        };
+        let place_of =
+            |new: &NewKey<'_>| keys.layout.indexes.iter().position(|known| known.id == new.index.id);
+        let mut rooms: Vec<KeyRoom> = Vec::new();
+        rooms.resize_with(ends.len(), KeyRoom::default);
+        let mut finder = RowFinder::new(&self.store.inner, &*snapshot, keys.layout.id)?;
+        let mut after = Vec::new();
         for row in 0..rows {
             for new in keys.of_rows(row..row + 1).filter(NewKey::is_unique) {
                 let key = new.key();
                 // Keys that grow, those of identity columns for instance, are beyond all that there are.
-                if end_of(&new).is_none_or(|bounds| bounds.last.as_slice() < key) {
+                let place = place_of(&new);
+                let end = place.and_then(|place| ends.get(place)).and_then(Option::as_ref);
+                if end.is_none_or(|bounds| bounds.last.as_slice() < key) {
                     continue;
                 }
-                let after = keyspace::after_prefix(key);
-                let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-                let span = (Bound::Included(key), upper);
-                let mut found = snapshot.scan(Space::Index(new.index.id), span, Direction::Forward)?;
-                if found.next().transpose()?.is_some() {
+                let Some(room) = place.and_then(|place| rooms.get_mut(place)) else { return Ok(row) };
+                let has_upper = keyspace::after_prefix_into(key, &mut after);
+                let upper = if has_upper { Bound::Excluded(after.as_slice()) } else { Bound::Unbounded };
+                let mut is_free = true;
+                let mut look = |entry: &[u8]| -> Result<bool> {
+                    // There may be any number of entries of rows that are gone.
+                    self.cancel.check()?;
+                    is_free = self.is_gone(core, &mut finder, keys.layout.id, entry)?;
+                    Ok(is_free)
+                };
+                let space = Space::Index(new.index.id);
+                snapshot.visit_keys(space, (Bound::Included(key), upper), room, &mut look)?;
+                if !is_free {
                     return Ok(row);
                 }
             }
         }
         Ok(rows)
+    }
+
+    /// Whether the row of an entry is gone for good: it was deleted, or whoever inserted it was rolled back. If that does not show at
+    /// once, it is not: who inserts single rows finds out.
+    fn is_gone(
+        &self,
+        core: &Core,
+        finder: &mut RowFinder<'_>,
+        relation: RelationId,
+        entry: &[u8],
+    ) -> Result<bool> {
+        let (_, row) = keyspace::parse_entry(entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
+        let spilled = &self.store.inner.spilled;
+        if finder.has_changes() || core.writes.relation(relation).is_some_and(|own| own.has(row)) {
+            return Ok(false);
+        }
+        // A spilled row is looked for among what is committed and among what still runs: its transaction must not end in between.
+        let ended = spilled.times_left();
+        let is_gone = match finder.find(row, core.full_visibility(relation))? {
+            Some(found) => found.is_deleted(),
+            None => !finder.is_of_running(row)?,
+        };
+        Ok(is_gone && spilled.times_left() == ended)
     }
 
     /// Puts rows whose keys are announced into the write set, up to the first one that has no encoding; gives how many.

@@ -354,6 +354,6 @@ pub(super) fn roll_back(inner: &Inner, core: &Core) -> Result<()> {
         }
     }
     let left = core.spilled.iter().filter(|(_, spilled)| spilled.created.is_none());
-    inner.spilled.roll_back(core.id, left.map(|(relation, _)| *relation));
+    inner.spilled.roll_back(core.id, left.map(|(relation, spilled)| (*relation, spilled.first_block)));
     if batch.is_empty() { Ok(()) } else { inner.write(batch, Durability::Relaxed) }
 }

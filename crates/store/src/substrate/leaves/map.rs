@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+#[cfg(test)]
+use super::KeyRoom;
 use super::change::NewLeaf;
 use super::{LeafScan, LeafSource, LeafTable, Limits, apply, bounds, contains, damaged};
 use crate::Result;
@@ -60,7 +62,7 @@ pub(super) fn visited(
     end: Bound<&[u8]>,
     most: usize,
 ) -> Result<Vec<Vec<u8>>> {
-    let (mut entries, mut room) = (Vec::new(), Vec::new());
+    let (mut entries, mut room) = (Vec::new(), KeyRoom::default());
     let mut take = |entry: &[u8]| {
         entries.push(entry.to_vec());
         Ok(entries.len() < most)

@@ -55,6 +55,7 @@ use coding::{take_bytes, take_length};
 pub(super) use change::NewLeaf;
 pub use map::try_leaf;
 pub(super) use pack::append;
+pub use read::KeyRoom;
 pub(super) use read::{LeafScan, LeafSource, SharedLeaf, bounds, contains, visit};
 pub(super) use recent::RecentLeaf;
 pub(super) use table::{LeafTable, apply};
@@ -166,6 +167,11 @@ impl<'a> Leaf<'a> {
             true => Ok(Group { shared, rest, body: position..end }),
             false => Err(damaged()),
         }
+    }
+
+    /// Whether an entry that does not stand before a group stands before the next one.
+    fn is_before_end_of(&self, group: usize, entry: &[u8]) -> Result<bool> {
+        Ok(group + 1 >= self.groups || self.group(group + 1)?.compare_first(entry).is_gt())
     }
 
     /// The last group that begins with this entry or a lesser one; the first one if none does.

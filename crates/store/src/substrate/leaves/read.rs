@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::coding::take_entry;
 use super::{Leaf, damaged};
@@ -35,12 +35,46 @@ pub(in crate::substrate) fn contains(source: &impl LeafSource, entry: &[u8]) -> 
     Ok(place.seek(value, entry)? == Ordering::Equal)
 }
 
-/// Shows the entries from `first` on to `visit`, in ascending order, until it has enough. `room` is room for an entry.
+/// Room for a key, and the place in a leaf where the latest one was found: who looks up one key behind the other goes on from
+/// there.
+#[derive(Debug, Clone, Default)]
+pub struct KeyRoom {
+    place: Place,
+    /// The leaf of the place. While this is here no other leaf has its address; of the leaf itself it keeps nothing.
+    leaf: Option<Weak<(Slice, Slice)>>,
+}
+
+impl KeyRoom {
+    /// The place in a leaf from which on an entry is to be looked for, and the leaf as it is remembered.
+    fn begin(
+        &mut self,
+        found: &SharedLeaf,
+        leaf: &Leaf<'_>,
+        entry: &[u8],
+    ) -> Result<(Place, Weak<(Slice, Slice)>)> {
+        let mut place = std::mem::take(&mut self.place);
+        let known = self.leaf.take().filter(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(found)));
+        let goes_on = known.is_some()
+            && place.entry.as_slice() <= entry
+            && leaf.is_before_end_of(place.group, entry)?;
+        if !goes_on {
+            place.enter(leaf, leaf.group_of(entry)?)?;
+        }
+        Ok((place, known.unwrap_or_else(|| Arc::downgrade(found))))
+    }
+
+    /// Keeps what [`KeyRoom::begin`] gave, for the next time.
+    fn keep(&mut self, place: Place, leaf: Weak<(Slice, Slice)>) {
+        (self.place, self.leaf) = (place, Some(leaf));
+    }
+}
+
+/// Shows the entries from `first` on to `visit`, in ascending order, until it has enough.
 pub(in crate::substrate) fn visit(
     source: impl LeafSource,
     first: &[u8],
     end: Bound<&[u8]>,
-    room: &mut Vec<u8>,
+    room: &mut KeyRoom,
     visit: VisitKey<'_>,
 ) -> Result<()> {
     let Some(found) = source.leaf_of(first)? else {
@@ -49,8 +83,7 @@ pub(in crate::substrate) fn visit(
     };
     let (key, value) = &*found;
     let leaf = Leaf::open(key, value)?;
-    let mut place = Place { entry: std::mem::take(room), ..Place::default() };
-    place.enter(&leaf, leaf.group_of(first)?)?;
+    let (mut place, known) = room.begin(&found, &leaf, first)?;
     // Where all entries of the group are less the next step goes on.
     let mut is_pending = place.seek(value, first)? != Ordering::Less;
     loop {
@@ -61,7 +94,7 @@ pub(in crate::substrate) fn visit(
             place.go_on(&leaf, place.group + 1)?;
         }
         if !is_before(&place.entry, end) || !visit(&place.entry)? {
-            *room = place.entry;
+            room.keep(place, known);
             return Ok(());
         }
     }
@@ -137,7 +170,7 @@ impl EntryArena {
 const ENTRY_BYTES_USUAL: usize = 48;
 
 /// A place in a leaf: an entry, and where the next one is.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Place {
     group: usize,
     /// Of the entries behind this one in its group, in the leaf's value.

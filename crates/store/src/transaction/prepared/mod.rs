@@ -247,7 +247,7 @@ impl Inner {
             batch.put(Space::Meta, meta::pending_blob(*blob), Vec::new());
         }
         self.write(batch, Durability::Durable)?;
-        self.spilled.roll_back(id, changed_relations(record).map(|(relation, _)| relation));
+        self.spilled.roll_back(id, changed_relations(record));
         // What cannot be removed now stays under its mark until the next open.
         if let Err(error) = remove_spilled(self, &record.blobs) {
             tracing::warn!(%error, "cannot remove the BLOBs of a prepared transaction");
