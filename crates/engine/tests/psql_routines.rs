@@ -491,3 +491,43 @@ fn blocks_need_the_privileges_of_what_they_use() {
         assert!(guest.error(block).starts_with("no_priv("), "{block}");
     }
 }
+
+#[test]
+fn a_selectable_procedure_sees_behind_suspend_what_it_has_changed() {
+    let mut session = Session::with(&[
+        "create table t (id int not null primary key, a int, b int)",
+        "create table q (id int)",
+        "insert into t values (1, 10, 0)",
+        "create procedure move returns (o int) as
+         begin
+           update t set a = a - 5 where id = 1; o = 1; suspend;
+           select a from t where id = 1 into :o; suspend;
+           update t set b = b + 5 where id = 1; o = 2; suspend;
+         end",
+        "create procedure fill returns (o int) as
+         begin
+           insert into q values (1); o = 0; suspend;
+           select count(*) from q into :o; suspend;
+           delete from q; o = row_count; suspend;
+           select count(*) from q into :o; suspend;
+         end",
+        "create procedure around returns (o int) as
+         declare n int;
+         begin
+           for select o from move into :n do
+           begin
+             update t set a = a + 100 where id = 1;
+             o = (select a from t where id = 1);
+             suspend;
+           end
+           o = (select b from t where id = 1);
+           suspend;
+         end",
+    ]);
+    assert_eq!(session.rows("select o from move"), ["1", "5", "2"]);
+    assert_eq!(session.rows("select a, b from t"), ["5|5"]);
+    assert_eq!(session.rows("select o from fill"), ["0", "1", "1", "0"]);
+    assert_eq!(session.rows("select count(*) from q"), ["0"]);
+    assert_eq!(session.rows("select o from around"), ["100", "200", "300", "10"]);
+    assert_eq!(session.rows("select a, b from t"), ["300|10"]);
+}

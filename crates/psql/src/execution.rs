@@ -51,7 +51,8 @@ pub struct Execution {
     row_count: i64,
     trigger_action: Option<TriggerAction>,
     error: Option<Error>,
-    /// How many rows had been changed when the view was taken; `None` before its first read.
+    /// How many rows had been changed when the view was taken; `None` before its first read, and where it goes on with its
+    /// caller's view.
     seen_changes: Option<u64>,
     ended: bool,
     /// What instructions keep for when they are executed again, by their numbers; empty before the first that does.
@@ -282,6 +283,8 @@ impl Execution {
         }
         context.depth += 1;
         let view = context.view.clone();
+        // It begins with its caller's view, also behind a SUSPEND: what it has changed itself is not in there.
+        self.seen_changes = None;
         std::mem::swap(&mut self.variables, &mut context.parameters);
         // The caller's variables wait here.
         let mut memory = context.budget.reserve();
