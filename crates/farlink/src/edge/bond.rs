@@ -92,6 +92,7 @@ pub(super) fn leaves_no_trace(request: &Request) -> bool {
         | Request::BlobInformation(_)
         | Request::CloseBlob(_)
         | Request::CancelBlob(_)
+        | Request::GetSlice(_)
         | Request::Ping => true,
         _ => false,
     }

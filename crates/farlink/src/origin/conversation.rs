@@ -263,6 +263,15 @@ impl Conversation {
 
     /// What is to be written to the server.
     pub fn take_output(&mut self) -> Vec<u8> {
+        // What its program asked next, so as to get this answer too, the edge may have answered by itself; but the rows of what it executes
+        // it asks for.
+        let is_awaited = |sent: &Sent| {
+            matches!(sent.purpose, Purpose::Relay(_))
+                && !matches!(sent.operation, Operation::Execute | Operation::Execute2)
+        };
+        if self.stage == Stage::Attached && self.sent.back().is_some_and(is_awaited) {
+            self.draw_out();
+        }
         match self.line.take_output() {
             Ok(output) => output,
             Err(error) => {

@@ -18,6 +18,8 @@ use super::shared::{Item, Session, Shared};
 /// With so much that the server does not take, nothing more is made for it.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 const READ_BYTES: usize = 64 << 10;
+/// Asks that are taken in before the server is given what they lead to.
+const TOLD_AT_ONCE: usize = 16;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the server may take for the last bytes.
 const LAST_BYTES: Duration = Duration::from_secs(5);
@@ -125,7 +127,14 @@ impl Task<'_> {
                     }
                 },
                 item = inbox.recv(), if waiting < OUTPUT_BYTES_MAX => match item {
-                    Some(item) => self.told(item),
+                    Some(item) => {
+                        self.told(item);
+                        // What came with it goes to the server together.
+                        for _ in 1..TOLD_AT_ONCE {
+                            let Ok(item) = inbox.try_recv() else { break };
+                            self.told(item);
+                        }
+                    }
                     // The edge has closed the channel, or is gone.
                     None => break,
                 },

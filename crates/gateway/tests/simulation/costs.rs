@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use farbird_client::blocking::Connection;
 use farbird_client::{
-    ConnectOptions, Isolation, Statement, Transaction, TransactionOptions, Tuning, Value, WireCrypt,
+    Array, ArrayColumn, ConnectOptions, Isolation, Statement, Transaction, TransactionOptions, Tuning, Value,
+    WireCrypt,
 };
 
 use crate::server::TestServer;
 use crate::world::{Link, World};
 
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "create table customer (id integer not null primary key, region char(8), note blob sub_type text)",
     "create table orders (id integer not null primary key, customer integer)",
     "create table item (orders integer, name varchar(20))",
     "create table written (id integer, text varchar(20))",
     "create table many (id integer, text varchar(40))",
+    "create table measured (id integer not null primary key, readings integer[0:1, 1:2])",
     "create index orders_customer on orders (customer)",
     "create index item_orders on item (orders)",
     "execute block as declare n integer = 1; begin while (n <= 40) do begin \
@@ -66,7 +68,7 @@ impl Site<'_> {
 /// A line: what it is, what its program gives, and the trips of its first and second run.
 type Line = (&'static str, fn(&Site<'_>) -> f64, [u32; 2]);
 
-const LINES: [Line; 21] = [
+const LINES: [Line; 23] = [
     ("connect, first row", connect, [3, 2]),
     ("connect with encryption, first row", connect_encrypted, [5, 2]),
     ("begin", begin, [0, 0]),
@@ -80,6 +82,9 @@ const LINES: [Line; 21] = [
     ("rollback of what only read", |site| ending(site, true, false), [0, 0]),
     ("a write", a_write, [1, 1]),
     ("commit after a write", |site| ending(site, false, true), [1, 1]),
+    // An array does not come with its row, and is written before the row that names it.
+    ("a row, its array, commit", an_array, [2, 2]),
+    ("an array, its row, commit", a_written_array, [3, 3]),
     ("loop in a loop", |site| nested(site, false), [3, 1]),
     ("loop in a loop in a loop", |site| nested(site, true), [7, 1]),
     ("loop over a list that was read before", over_a_list, [2, 0]),
@@ -218,6 +223,42 @@ fn a_write(site: &Site<'_>) -> f64 {
     let transaction = site.begin();
     let insert = site.prepare(&transaction, "insert into written values (?, 'a')");
     site.trips(|| drop(site.connection.execute(&transaction, &insert, &[Value::integer(1)]).unwrap()))
+}
+
+/// A row of its own for the one who reads it, and what its array is of.
+fn measured(site: &Site<'_>, elements: [i64; 4]) -> (Statement, ArrayColumn, Array) {
+    let transaction = site.begin();
+    site.connection.run(&transaction, "delete from measured").unwrap();
+    let insert = site.prepare(&transaction, "insert into measured values (1, ?)");
+    let column = site.connection.array_column(&transaction, "MEASURED", "READINGS").unwrap();
+    site.commit(transaction);
+    (insert, column, Array::new([0..=1, 1..=2], elements.map(Value::integer)).unwrap())
+}
+
+fn an_array(site: &Site<'_>) -> f64 {
+    let (insert, column, array) = measured(site, [1, -2, 3, 4]);
+    let transaction = site.begin();
+    let id = site.connection.write_array(&transaction, &column, &array).unwrap();
+    site.connection.execute(&transaction, &insert, &[Value::Blob(id)]).unwrap();
+    site.commit(transaction);
+    let transaction = site.begin();
+    let query = site.prepare(&transaction, "select readings from measured");
+    site.trips(|| {
+        let rows = site.rows(&transaction, &query, &[]);
+        let Value::Blob(id) = rows[0][0] else { panic!("no array: {rows:?}") };
+        assert_eq!(site.connection.read_array(&transaction, &column, id).unwrap(), array);
+        site.commit(transaction);
+    })
+}
+
+fn a_written_array(site: &Site<'_>) -> f64 {
+    let (insert, column, array) = measured(site, [5, 6, 7, 8]);
+    let transaction = site.begin();
+    site.trips(|| {
+        let id = site.connection.write_array(&transaction, &column, &array).unwrap();
+        site.connection.execute(&transaction, &insert, &[Value::Blob(id)]).unwrap();
+        site.commit(transaction);
+    })
 }
 
 /// Statements are prepared before the time begins.

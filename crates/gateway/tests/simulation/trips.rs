@@ -212,3 +212,23 @@ fn without_notices_read_committed_costs_each_trip() {
         assert!(trips > 112.0, "{trips}");
     }
 }
+
+/// Servers hold the answers to what concerns batches back until they are asked something else, which the edge may answer by itself.
+#[test]
+fn batches_end_before_statements_that_the_edge_knows() {
+    let server = TestServer::start();
+    server.create("batches.fdb", &["create table t (id integer)"]);
+    let world = World::new(server.address, link());
+    let connection = world.attach("batches.fdb", &options_of(&server, "5.0.3")).unwrap();
+    for count in 1..4 {
+        let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+        let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
+        let mut batch = connection.batch(&transaction, &insert).unwrap();
+        batch.add(&[Value::integer(count)]).unwrap();
+        assert_eq!(batch.finish().unwrap().into_result().unwrap(), 1);
+        let rows = connection.query_all(&transaction, "select id from t").unwrap();
+        assert_eq!(rows, [[Value::integer(count)]]);
+        drop(insert);
+        connection.rollback(transaction).unwrap();
+    }
+}
