@@ -82,14 +82,14 @@ impl Edge {
     pub async fn start(options: EdgeOptions) -> Result<Edge, GatewayError> {
         check_paired(&options)?;
         let listening = TcpListener::bind(options.listen).await;
-        let listen = |source| GatewayError::Listen { address: options.listen, source };
+        let listen = |error| GatewayError::Listen { address: options.listen, error };
         let listener = listening.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let (shared, mut others) = Shared::start(options)?;
         let stop = watch::Sender::new(false);
         let mut status_address = None;
         if let Some(address) = shared.options.status {
-            let listen = |source| GatewayError::Listen { address, source };
+            let listen = |error| GatewayError::Listen { address, error };
             let listener = TcpListener::bind(address).await.map_err(listen)?;
             status_address = Some(listener.local_addr().map_err(listen)?);
             let names = shared.options.status_names.clone();

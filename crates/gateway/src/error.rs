@@ -10,12 +10,12 @@ use crate::transport::TransportError;
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// Somebody else listens there, for example.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {error}")]
     Listen {
         /// The address.
         address: SocketAddr,
         /// Why not.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// Nobody is paired with this end.
     #[error(
@@ -40,12 +40,12 @@ pub enum GatewayError {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The file cannot be read.
-    #[error("cannot read the settings file {path}: {source}")]
+    #[error("cannot read the settings file {path}: {error}")]
     Read {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The file is not what we expect.
     #[error("the settings file {path} is not valid: {message}")]

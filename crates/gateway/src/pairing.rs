@@ -57,14 +57,14 @@ pub struct Peer {
 #[derive(Debug, thiserror::Error)]
 pub enum PairingError {
     /// A file cannot be read or written.
-    #[error("cannot {what} {path}: {source}")]
+    #[error("cannot {what} {path}: {error}")]
     File {
         /// What was tried.
         what: &'static str,
         /// With which file.
         path: PathBuf,
         /// Why not.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The key file can be read by others.
     #[error(
@@ -365,7 +365,7 @@ fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
 }
 
 fn file_error<'a>(what: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> PairingError + 'a {
-    move |source| PairingError::File { what, path: path.to_owned(), source }
+    move |error| PairingError::File { what, path: path.to_owned(), error }
 }
 
 fn make_folder(folder: &Path) -> Result<(), PairingError> {
@@ -377,10 +377,10 @@ fn make_folder(folder: &Path) -> Result<(), PairingError> {
 }
 
 fn read_private(path: &Path) -> Result<String, PairingError> {
-    let metadata = std::fs::metadata(path).map_err(|source| PairingError::File {
+    let metadata = std::fs::metadata(path).map_err(|error| PairingError::File {
         what: "read the key (`farbird pair` makes it)",
         path: path.to_owned(),
-        source,
+        error,
     })?;
     #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {

@@ -307,7 +307,7 @@ fn bytes(setting: &'static str, mib: usize, least: usize, most: usize) -> Result
 
 fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> Result<T, SettingsError> {
     let Some(path) = file else { return Ok(T::default()) };
-    let read = |source| SettingsError::Read { path: path.to_owned(), source };
+    let read = |error| SettingsError::Read { path: path.to_owned(), error };
     let parse = |message| SettingsError::Parse { path: path.to_owned(), message };
     if std::fs::metadata(path).map_err(read)?.len() > FILE_BYTES_MAX {
         return Err(parse("it is too long".to_owned()));

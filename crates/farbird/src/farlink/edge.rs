@@ -14,8 +14,9 @@ use super::{Asked, Signals, runtime};
 
 /// Bring a distant server near: programs connect here as if it were the server.
 ///
-/// Stands beside the programs. Its other end is `farbird serve --farlink` or `farbird origin`, beside the server; between them is one
-/// warm, encrypted connection. Programs and drivers stay as they are: give them this machine's name in place of the server's.
+/// Stands beside the programs. Its other end is `farbird serve --farlink` or `farbird origin`,
+/// beside the server; between them is one warm, encrypted connection. Programs and drivers stay as
+/// they are: give them this machine's name in place of the server's.
 ///
 /// Set up, once:
 ///   here:   farbird pair                     prints a line
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
     /// By what the other end is reached [default: auto].
     #[arg(long, env = "FARBIRD_EDGE_TRANSPORT", value_name = "HOW")]
     transport: Option<By>,
-    /// Before a Firebird server: believe the texts of queries. Without it nothing is run ahead there, and each commit is asked for.
+    /// Before a Firebird server: believe the texts of queries instead of looking up what they name.
     ///
     /// A Firebird server does not tell what a query does: SELECT * FROM P reads a table, or calls a procedure that writes. Give this
     /// option only if no procedure that can be selected from without parameters, and no view or computed column, changes anything, and

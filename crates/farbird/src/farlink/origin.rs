@@ -13,8 +13,9 @@ use super::{Asked, Signals, runtime};
 
 /// Let distant programs come near to a Firebird server that knows nothing of it.
 ///
-/// Stands beside an unmodified Firebird 2.5 to 5 server; its other end is `farbird edge`, beside the programs. (A Farbird server needs
-/// no origin: `farbird serve --farlink ADDR` is one, and can do more.)
+/// Stands beside an unmodified Firebird 2.5 to 5 server; its other end is `farbird edge`, beside
+/// the programs. (A Farbird server needs no origin: `farbird serve --farlink ADDR` is one, and can
+/// do more.)
 ///
 /// Set up, once:
 ///   here:   farbird pair                     prints a line

@@ -10,9 +10,10 @@ use farbird_gateway::settings::keys_folder;
 
 /// Make two ends of the farlink known to each other.
 ///
-/// Each end has a key pair of its own, made by the first call. Without arguments prints this end's line; with the line of the
-/// other end trusts that. Both ends must be given the other's line. Nothing in a line is secret, but see that nobody has put in
-/// another one on the way: whoever's line you paste gets in.
+/// Each end has a key pair of its own, made by the first call. Without arguments prints this end's
+/// line; with the line of the other end trusts that. Both ends must be given the other's line.
+/// Nothing in a line is secret, but see that nobody has put in another one on the way: whoever's
+/// line you paste gets in.
 ///
 ///   farbird pair                 print this end's line
 ///   farbird pair LINE            trust the end whose line this is
@@ -53,12 +54,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         keys.revoke(name)?;
         eprintln!("{name} is trusted no longer; running links to it end within a second");
     } else {
-        if let Some(line) = &arguments.line {
-            let peer = keys.trust(line, arguments.other.as_deref())?;
-            eprintln!("{} is trusted now", peer.name);
-        }
         // The line alone goes to standard output, so that a script can take it.
-        eprintln!("Paste this line at the other end, behind `farbird pair`:");
+        match &arguments.line {
+            Some(line) => {
+                let peer = keys.trust(line, arguments.other.as_deref())?;
+                eprintln!(
+                    "{} is trusted now. If it has not got this end's line yet, paste this one there, behind `farbird pair`:",
+                    peer.name
+                );
+            }
+            None => eprintln!("Paste this line at the other end, behind `farbird pair`:"),
+        }
         writeln!(out, "{}", keys.line())?;
     }
     Ok(ExitCode::SUCCESS)

@@ -31,7 +31,7 @@ pub type CredentialsByUser = HashMap<String, Credentials>;
 /// # Errors
 /// It cannot be read or understood, or others than its owner may read or write it.
 pub(crate) fn load(path: &Path) -> Result<CredentialsByUser, SettingsError> {
-    let read = |source| SettingsError::Read { path: path.to_owned(), source };
+    let read = |error| SettingsError::Read { path: path.to_owned(), error };
     let refused = |message| SettingsError::Parse { path: path.to_owned(), message };
     let metadata = std::fs::metadata(path).map_err(read)?;
     if metadata.permissions().mode() & 0o077 != 0 {

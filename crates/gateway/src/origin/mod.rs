@@ -95,7 +95,7 @@ impl Origin {
         let mut others = JoinSet::new();
         let mut status_address = None;
         if let Some(address) = shared.options.status {
-            let listen = |source| GatewayError::Listen { address, source };
+            let listen = |error| GatewayError::Listen { address, error };
             let listener = TcpListener::bind(address).await.map_err(listen)?;
             status_address = Some(listener.local_addr().map_err(listen)?);
             let names = shared.options.status_names.clone();
