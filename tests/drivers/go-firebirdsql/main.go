@@ -3,11 +3,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -138,7 +140,7 @@ func attach(driverName, database, password string) (*attachment, error) {
 
 func attachAs(user, driverName, database, password string) (*attachment, error) {
 	host, port := os.Getenv("FIREBIRD_HOST"), os.Getenv("FIREBIRD_PORT")
-	address := fmt.Sprintf("%s:%s@%s:%s/%s?timezone=UTC&charset=UTF8", user, password, host, port, strings.TrimPrefix(database, "/"))
+	address := fmt.Sprintf("%s@%s:%s/%s?timezone=UTC&charset=UTF8", url.UserPassword(user, password), host, port, strings.TrimPrefix(database, "/"))
 	pool, err := sql.Open(driverName, address)
 	if err != nil {
 		return nil, err
@@ -619,7 +621,7 @@ func transactions() {
 func server() string { return os.Getenv("FIREBIRD_HOST") + ":" + os.Getenv("FIREBIRD_PORT") }
 
 func users() {
-	name := fmt.Sprintf("EVE_%d", os.Getpid())
+	name := cmp.Or(os.Getenv("FIREBIRD_GUEST"), fmt.Sprintf("EVE_%d", os.Getpid()))
 	manage := func(work func(*firebirdsql.UserManager)) {
 		manager, err := firebirdsql.NewUserManager(server(), user, password, firebirdsql.GetDefaultServiceManagerOptions(), firebirdsql.GetDefaultUserManagerOptions())
 		must(err)
@@ -634,16 +636,16 @@ func users() {
 		})
 		return
 	}
-	made := firebirdsql.NewUser(firebirdsql.WithUsername(name), firebirdsql.WithPassword("first-secret"))
+	made := firebirdsql.NewUser(firebirdsql.WithUsername(name), firebirdsql.WithPassword("first secret"))
 	manage(func(manager *firebirdsql.UserManager) { must(manager.AddUser(made)) })
 	expect(listed(), true)
-	guest, err := attachAs(strings.ToLower(name), "firebirdsql", database, "first-secret")
+	guest, err := attachAs(strings.ToLower(name), "firebirdsql", database, "first secret")
 	must(err)
 	expect(strings.TrimSpace(guest.scalar("SELECT CURRENT_USER FROM RDB$DATABASE").(string)), name)
 	guest.close()
 	manage(func(manager *firebirdsql.UserManager) { must(manager.DeleteUser(made)) })
 	expect(listed(), false)
-	expectError(loginFailed, func() error { _, err := attachAs(name, "firebirdsql", database, "first-secret"); return err })
+	expectError(loginFailed, func() error { _, err := attachAs(name, "firebirdsql", database, "first secret"); return err })
 }
 
 func afterRestart() {

@@ -154,12 +154,12 @@ fn main() {
 
 fn connecting(server_version: u32) -> SimpleConnection {
     let (database, password) = (environment("FIREBIRD_DATABASE"), environment("FIREBIRD_PASSWORD"));
-    // Firebird 4 goes on to its next plugin after a refused proof, where the driver gives up.
-    let refused = if server_version == 4 { "ContAuth" } else { "user name and password" };
-    report(
-        "connect: wrong password",
-        expect_error(builder(&database, "not the password").connect(), refused),
-    );
+    let refused = match builder(&database, "not the password").connect() {
+        // Firebird 4 goes on to its next plugin after a refused proof, where the driver gives up; an origin that logs in itself does not.
+        Err(error) if server_version == 4 && error.to_string().contains("ContAuth") => Ok(()),
+        result => expect_error(result, "user name and password"),
+    };
+    report("connect: wrong password", refused);
     let create = || -> Outcome {
         let mut made: SimpleConnection = builder(&database, &password).create_database()?.into();
         expect(made.query_first::<_, (i32,)>("SELECT 1 FROM RDB$DATABASE", ())?, Some((1,)))?;
@@ -284,7 +284,7 @@ fn parameters(day: &mut Day) {
         expect(row.get::<Option<i32>>(6)?, None)?;
         // Descriptions longer than the driver's buffer: it asks again and again for the columns that are missing.
         let columns: Vec<String> =
-            (1..=40).map(|number| format!("{number} AS A_COLUMN_WITH_A_RATHER_LONG_NAME_{number}")).collect();
+            (1..=40).map(|number| format!("{number} AS A_COLUMN_WITH_A_LONG_NAME_{number}")).collect();
         let wide = day.query(&format!("SELECT {} FROM RDB$DATABASE", columns.join(", ")), ())?;
         expect(wide.first().ok_or("no row")?.get::<i32>(39)?, 40)
     });
@@ -473,7 +473,7 @@ fn transactions(day: &mut Day) {
 }
 
 fn users(day: &mut Day) -> Outcome {
-    let name = format!("EVE_{}", std::process::id());
+    let name = std::env::var("FIREBIRD_GUEST").unwrap_or_else(|_| format!("EVE_{}", std::process::id()));
     let listed = format!("SELECT COUNT(*) FROM SEC$USERS WHERE SEC$USER_NAME = '{name}'");
     let database = environment("FIREBIRD_DATABASE");
     day.execute(&format!("CREATE USER {name} PASSWORD 'first secret'"), ())?;
