@@ -178,6 +178,93 @@ fn a_routine_that_calls_itself_uses_a_look_up_at_each_level() {
     );
 }
 
+/// What each statement leaves of the rows is what Firebird 5 leaves.
+#[test]
+fn look_ups_in_the_middle_of_an_update_see_the_rows_that_it_has_changed() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table c (id int not null primary key, v int, before int, behind int)");
+    session.commit();
+    session.execute(
+        "create function v_of (k int) returns int as declare x int; begin \
+         select v from c where id = :k into x; return x; end",
+    );
+    session.execute(
+        "create function is_there (k int) returns int as declare x int = 0; begin \
+         select 1 from c where id = :k into x; return x; end",
+    );
+    session.execute(
+        "execute block as declare i int = 0; begin \
+         while (i < 8) do begin i = i + 1; insert into c (id, v) values (:i, :i); end end",
+    );
+    session.commit();
+    let left_by = |session: &mut Session, update: &str, expected: [&str; 8]| {
+        session.execute(update);
+        let rows = session.rows(
+            "select id || ' ' || v || ' ' || coalesce(before, '-') || ' ' || coalesce(behind, '-') from c order by id",
+        );
+        assert_eq!(rows, expected, "{update}");
+        session.rollback();
+    };
+    left_by(
+        &mut session,
+        "update c set v = v * 10, before = v_of(id - 1), behind = v_of(id + 1)",
+        [
+            "1 10 - 2",
+            "2 20 10 3",
+            "3 30 20 4",
+            "4 40 30 5",
+            "5 50 40 6",
+            "6 60 50 7",
+            "7 70 60 8",
+            "8 80 70 -",
+        ],
+    );
+    left_by(
+        &mut session,
+        "update c set id = id + 100, before = is_there(id), behind = is_there(id + 99)",
+        [
+            "101 1 1 0",
+            "102 2 1 1",
+            "103 3 1 1",
+            "104 4 1 1",
+            "105 5 1 1",
+            "106 6 1 1",
+            "107 7 1 1",
+            "108 8 1 1",
+        ],
+    );
+    // A subquery belongs to the statement, which goes through the rows as they were.
+    left_by(
+        &mut session,
+        "update c set v = v * 10, before = (select x.v from c x where x.id = c.id - 1), \
+         behind = (select x.v from c x where x.id = c.id + 1)",
+        ["1 10 - 2", "2 20 1 3", "3 30 2 4", "4 40 3 5", "5 50 4 6", "6 60 5 7", "7 70 6 8", "8 80 7 -"],
+    );
+    session.execute(
+        "create trigger c_u for c before update as begin \
+         select v from c where id = new.id - 1 into new.before; select v from c where id = new.id into new.behind; \
+         if (mod(new.id, 3) = 0) then update c set v = -1 where id = new.id + 1 and v > 0; end",
+    );
+    session.commit();
+    session.execute("update c set v = v * 10 where v > 0");
+    let rows = session.rows(
+        "select id || ' ' || v || ' ' || coalesce(before, '-') || ' ' || coalesce(behind, '-') from c order by id",
+    );
+    assert_eq!(
+        rows,
+        [
+            "1 10 - 1",
+            "2 20 10 2",
+            "3 30 20 3",
+            "4 40 30 -1",
+            "5 50 40 5",
+            "6 60 50 6",
+            "7 70 60 -1",
+            "8 80 70 8"
+        ]
+    );
+}
+
 #[test]
 fn what_others_do_between_two_executions_counts_as_the_isolation_says() {
     let (database, mut session) = TestDatabase::create();
