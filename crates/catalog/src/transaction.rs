@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 
 use crate::database::Database;
 use crate::{Catalog, CatalogChanges, RelationId, Slots};
-use farbird_session::TransactionParameters;
+use farbird_session::trace::TracedTransaction;
 use farbird_session::users::{PreparedUsers, UserChange};
+use farbird_session::{Session, TransactionParameters};
 
 /// A SQL transaction of one attachment.
 ///
@@ -43,6 +44,13 @@ pub struct TransactionCatalog {
 }
 
 impl Transaction {
+    /// What trace sessions are told of it.
+    pub fn traced(&self, session: &Session) -> TracedTransaction {
+        let id = self.store.id().0;
+        let initial_id = session.activity.lock().transactions.get(&id).map_or(id, |known| known.initial_id);
+        TracedTransaction { id, initial_id, parameters: self.parameters.clone() }
+    }
+
     /// The catalog as this transaction sees it now.
     pub fn current_catalog(&self) -> Arc<Catalog> {
         self.catalog.lock().current.clone()

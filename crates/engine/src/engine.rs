@@ -27,6 +27,7 @@ use crate::database::{Database, shown};
 use crate::index_expression;
 use crate::session::backups::BackupBook;
 use crate::session::external::ExternalSources;
+use crate::session::trace::Traces;
 use crate::users::UserDirectory;
 
 pub use farbird_store::{CommitName, CommitNumber, CommitOutcome};
@@ -51,6 +52,7 @@ pub struct Engine {
     numbers: Numbers,
     external: OnceLock<Arc<dyn ExternalSources>>,
     backups: Arc<BackupBook>,
+    traces: Arc<Traces>,
     /// Whether databases linger.
     lingers: AtomicBool,
 }
@@ -95,6 +97,7 @@ impl Engine {
             numbers: Numbers::default(),
             external: OnceLock::new(),
             backups: Arc::default(),
+            traces: Arc::default(),
             lingers: AtomicBool::new(false),
         })
     }
@@ -109,6 +112,11 @@ impl Engine {
     /// What is known of the backups that are made of its databases by themselves: who makes them notes it there.
     pub fn backups(&self) -> &Arc<BackupBook> {
         &self.backups
+    }
+
+    /// The trace sessions that watch its attachments.
+    pub fn traces(&self) -> &Arc<Traces> {
+        &self.traces
     }
 
     /// What its statements have taken of memory and temporary space, and may take.
@@ -146,6 +154,7 @@ impl Engine {
         }
         let database = create_file(path, create, &self.options, &options.user, users, &self.budget)?;
         let mut attachment = self.attach_open(&slot, &mut open, database, options, zone)?;
+        attachment.note_created();
         drop(open);
         attachment.begin_session()?;
         Ok(attachment)

@@ -23,6 +23,7 @@ use crate::clock;
 use crate::database::Database;
 use crate::expression::ExecutionContext;
 use crate::expression::{BoundExpression, Expression};
+use crate::session::trace::Tracer;
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
 use crate::transaction::{Transaction, TransactionCatalog};
 use crate::users::NoUsers;
@@ -175,6 +176,7 @@ impl World {
             interrupt,
             activity: Mutex::new(Activity::default()),
             budget: budget.open(),
+            tracer: Tracer::unwatched(),
         };
         Ok(World {
             transaction: Transaction {

@@ -13,6 +13,7 @@ use crate::{Argument, Call, ScalarFunction, argument};
 use farbird_catalog::SystemPrivilege;
 use farbird_session::Isolation;
 use farbird_session::external::ExternalPool;
+use farbird_session::trace::Event;
 
 /// What ENGINE_VERSION says: the version of Firebird whose language and catalog this is.
 pub const ENGINE_VERSION: &str = "5.0.4";
@@ -154,7 +155,13 @@ fn set_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
         "USER_TRANSACTION" => context.transaction.context_variables.lock(),
         _ => return Err(invalid_namespace(&namespace, call.name)),
     };
-    let existed = assign(&mut variables, name, value)?;
+    let existed = assign(&mut variables, name.clone(), value.clone())?;
+    drop(variables);
+    let tracer = &context.session.tracer;
+    if tracer.wants(Event::Context) {
+        let within = context.transaction.traced(context.session);
+        tracer.context_set(&namespace, &name, value.as_deref(), &within);
+    }
     Ok(Value::integer(i64::from(existed)))
 }
 

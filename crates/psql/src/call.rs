@@ -14,6 +14,7 @@ use crate::compiled::{compiled_function, compiled_procedure, compiled_triggers, 
 use crate::execution::Execution;
 use crate::procedure_call::call_local;
 use crate::trace::{CallFrame, with_system_trigger};
+use crate::traced;
 
 /// PSQL as those below ask for it.
 pub struct Psql;
@@ -45,7 +46,9 @@ impl Routines for Psql {
     ) -> Result<Box<dyn ProcedureRows>> {
         let catalog = context.transaction.current_catalog();
         let compiled = compiled_procedure(&catalog, procedure)?;
-        Ok(Box::new(Execution::of(&compiled, inputs, context)?))
+        traced::selectable(procedure, inputs, context, |inputs, context| {
+            Ok(Box::new(Execution::of(&compiled, inputs, context)?))
+        })
     }
 
     fn fire_triggers(
@@ -78,8 +81,10 @@ fn call_function(
 ) -> Result<Value> {
     let catalog = context.transaction.current_catalog();
     let compiled = compiled_function(&catalog, function)?;
-    let mut execution = Execution::of(&compiled, arguments, context)?;
-    single(execution.finish(context)?)
+    traced::function(function, arguments, context, |arguments, context| {
+        let mut execution = Execution::of(&compiled, arguments, context)?;
+        single(execution.finish(context)?)
+    })
 }
 
 /// Calls a function declared in the running routine, which `context` knows.
@@ -124,7 +129,10 @@ fn fire_triggers(
     for trigger in triggers.iter() {
         let slots = by_field(old, width).chain(by_field(new.as_deref().map(Vec::as_slice), width));
         let mut execution = Execution::of_trigger(trigger, slots, Some(action));
-        execution.finish(context)?;
+        let moment_text = || format!("{} {}", moment_word(moment), action_word(action));
+        traced::trigger(&trigger.name, Some(&relation.name), moment_text, context, |context| {
+            execution.finish(context).map(drop)
+        })?;
         if let (Some(new), TriggerMoment::Before) = (new.as_deref_mut(), moment) {
             let changed = execution.into_variables().into_iter().skip(width).take(width);
             new.clear();
@@ -132,6 +140,32 @@ fn fire_triggers(
         }
     }
     Ok(())
+}
+
+/// The moment, as records of trace sessions write it.
+fn moment_word(moment: TriggerMoment) -> &'static str {
+    match moment {
+        TriggerMoment::Before => "BEFORE",
+        TriggerMoment::After => "AFTER",
+    }
+}
+
+fn action_word(action: TriggerAction) -> &'static str {
+    match action {
+        TriggerAction::Insert => "INSERT",
+        TriggerAction::Update => "UPDATE",
+        TriggerAction::Delete => "DELETE",
+    }
+}
+
+fn event_words(event: DatabaseEvent) -> &'static str {
+    match event {
+        DatabaseEvent::Connect => "ON CONNECT",
+        DatabaseEvent::Disconnect => "ON DISCONNECT",
+        DatabaseEvent::TransactionStart => "ON TRANSACTION_START",
+        DatabaseEvent::TransactionCommit => "ON TRANSACTION_COMMIT",
+        DatabaseEvent::TransactionRollback => "ON TRANSACTION_ROLLBACK",
+    }
 }
 
 /// RDB$TRIGGER_TYPE of ON CONNECT; the other events of a database follow.
@@ -176,7 +210,10 @@ pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: Databas
     })?;
     // A transaction that creates such a trigger does not fire it yet.
     for trigger in triggers.iter().filter(|trigger| committed.triggers.contains_key(&trigger.name)) {
-        Execution::of_trigger(trigger, std::iter::empty(), None).finish(context)?;
+        let moment = || event_words(event).to_owned();
+        traced::trigger(&trigger.name, None, moment, context, |context| {
+            Execution::of_trigger(trigger, std::iter::empty(), None).finish(context).map(drop)
+        })?;
     }
     Ok(())
 }
@@ -206,7 +243,10 @@ pub fn fire_ddl_triggers(context: &mut ExecutionContext<'_>, event: DdlEvent, af
             .collect()
     })?;
     for trigger in triggers.iter() {
-        Execution::of_trigger(trigger, std::iter::empty(), None).finish(context)?;
+        let moment = || "ON DDL".to_owned();
+        traced::trigger(&trigger.name, None, moment, context, |context| {
+            Execution::of_trigger(trigger, std::iter::empty(), None).finish(context).map(drop)
+        })?;
     }
     Ok(())
 }

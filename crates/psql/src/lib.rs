@@ -15,6 +15,7 @@
 //! | `cursor` | the cursors of a frame |
 //! | `condition` | which handler catches which error; user-defined exceptions |
 //! | `trace` | where an error came from: "At procedure 'P' line: 3, col: 5" |
+//! | `traced` | what trace sessions are told of routines |
 //! | `procedure_call` | EXECUTE PROCEDURE, local routines |
 //! | `dynamic`, `dynamic_rows`, `named_parameters` | EXECUTE STATEMENT |
 //! | `external`, `external_rows` | EXECUTE STATEMENT in another database, or as somebody else |
@@ -51,6 +52,7 @@ mod plans;
 mod procedure_call;
 mod routine;
 mod trace;
+mod traced;
 
 pub use call::{Psql, fire_database_triggers, fire_ddl_triggers, has_database_triggers, has_ddl_triggers};
 pub use compile::{CompiledStatement, compile_statement};

@@ -9,6 +9,7 @@ use farbird_types::{Result, Value};
 use crate::compiled::compiled_procedure;
 use crate::execution::Execution;
 use crate::routine::{CompiledRoutine, Procedure};
+use crate::traced;
 
 impl Execution {
     /// EXECUTE PROCEDURE; gives the outputs.
@@ -21,7 +22,9 @@ impl Execution {
         match procedure {
             Procedure::Stored(stored, known) => {
                 let compiled = stored_procedure(stored, known, context)?;
-                Execution::of(&compiled, inputs, context)?.finish(context)
+                traced::procedure(stored, inputs, context, |inputs, context| {
+                    Execution::of(&compiled, inputs, context)?.finish(context)
+                })
             }
             Procedure::Local(number) => call_local(declaring, *number, inputs, context),
         }

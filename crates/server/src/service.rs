@@ -1,4 +1,5 @@
-//! The services manager: information about the server, users, backup and restore, properties, checks, sweeps, transactions in limbo.
+//! The services manager: information about the server, users, backup and restore, properties, checks, sweeps, transactions in limbo,
+//! trace sessions.
 //!
 //! Other services answer with an error that leaves the connection usable.
 //! Source: wire-protocol.md, 11.5.
@@ -12,13 +13,17 @@ mod repair;
 mod running;
 mod statistics;
 mod task;
+mod trace;
+mod traced;
 mod users;
 mod validation;
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use farbird_engine::session::trace::{Event, Outcome, Tracer};
 use farbird_engine::users::{UserChange, UserRecord};
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{
@@ -71,13 +76,36 @@ pub(crate) struct ServiceSession {
     limbo: Vec<u64>,
     /// A backup or restore that was started.
     running: Option<Running>,
+    /// Names the connection among those to the services.
+    number: u64,
+    /// The service that was started last, as trace sessions show it.
+    started: &'static str,
+    tracer: Tracer,
+}
+
+impl Drop for ServiceSession {
+    fn drop(&mut self) {
+        if self.tracer.wants(Event::Service) {
+            self.tracer.service_connection("DETACH_SERVICE");
+        }
+        self.tracer.end();
+    }
 }
 
 impl ServiceSession {
     /// Attaches to the services manager.
-    pub(crate) fn attach(shared: Arc<Shared>, identity: &Identity, block: &[u8]) -> Result<ServiceSession> {
+    pub(crate) fn attach(
+        shared: Arc<Shared>,
+        identity: &Identity,
+        peer: SocketAddr,
+        block: &[u8],
+    ) -> Result<ServiceSession> {
         let mut items = ClumpletReader::spb_attach(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
         let command_line = items.find_map(|item| item.ok().filter(|item| item.tag == spb::COMMAND_LINE));
+        let (number, tracer) = traced::tracer(shared.engine.traces(), identity, peer, block);
+        if tracer.wants(Event::Service) {
+            tracer.service_connection("ATTACH_SERVICE");
+        }
         Ok(ServiceSession {
             shared,
             identity: identity.clone(),
@@ -87,6 +115,9 @@ impl ServiceSession {
             limbo: Vec::new(),
             command_line: command_line.map(|item| item.data.to_vec()).unwrap_or_default(),
             running: None,
+            number,
+            started: "",
+            tracer,
         })
     }
 
@@ -98,9 +129,12 @@ impl ServiceSession {
             }
             Request::Cancel { .. } => return true,
             Request::ServiceDetach(_) | Request::Detach(_) | Request::Ping => Ok(Response::success()),
-            Request::ServiceStart { spb, .. } => self.start(spb, output.input()),
+            Request::ServiceStart { spb, .. } => {
+                let started = self.start(spb, output.input());
+                started.inspect_err(|error| self.tell_error("JService::start", error))
+            }
             Request::ServiceInformation { service, send_items, receive_items, buffer_length, .. } => self
-                .information(send_items, receive_items, *buffer_length)
+                .answer(send_items, receive_items, *buffer_length)
                 .map(|data| Response::data(*service, data)),
             _ => Err(Error::new(isc::WISH_LIST)),
         };
@@ -109,9 +143,41 @@ impl ServiceSession {
         true
     }
 
+    /// Answers a question, and tells trace sessions of it.
+    fn answer(&mut self, sent: &[u8], items: &[u8], room: BufferLength) -> Result<Vec<u8>> {
+        let answer = self.information(sent, items, room);
+        if self.tracer.wants(Event::ServiceQuery) {
+            let sent = parse_service_query(sent).map(|items| traced::sent(&items)).unwrap_or_default();
+            let wanted = traced::wanted(items);
+            self.tracer.service_asked(self.started, &sent, &wanted, Outcome::of(&answer));
+        }
+        answer.inspect_err(|error| self.tell_error("JService::query", error))
+    }
+
+    fn tell_error(&self, call: &str, error: &Error) {
+        if self.tracer.wants(Event::Error) {
+            self.tracer.error(call, error);
+        }
+    }
+
+    /// Starts a service, and tells trace sessions of it.
     fn start(&mut self, block: &[u8], line: &ConnectionInput) -> Result<Response> {
-        use spb::action;
         let (service, items) = parse_service_start(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
+        let started = self.start_service(service, &items, line);
+        self.started = traced::name_of(service);
+        if self.tracer.wants(Event::Service) {
+            self.tracer.service_started(self.started, &traced::switches(&items), Outcome::of(&started));
+        }
+        started
+    }
+
+    fn start_service(
+        &mut self,
+        service: u8,
+        items: &[StartItem],
+        line: &ConnectionInput,
+    ) -> Result<Response> {
+        use spb::action;
         if let Some(running) = self.running.as_ref().filter(|running| running.pipe.is_running()) {
             return Err(Error::new(isc::SVC_IN_USE).with(running.name));
         }
@@ -122,45 +188,49 @@ impl ServiceSession {
         match service {
             action::BACKUP => {
                 self.running =
-                    Some(backup::start_backup(&self.shared, &self.identity, self.arguments(&items, false)?)?);
+                    Some(backup::start_backup(&self.shared, &self.identity, self.arguments(items, false)?)?);
             }
             action::RESTORE => {
                 self.running =
-                    Some(backup::start_restore(&self.shared, &self.identity, self.arguments(&items, true)?)?);
+                    Some(backup::start_restore(&self.shared, &self.identity, self.arguments(items, true)?)?);
             }
             action::ADD_USER => {
-                users::change(&self.shared, &self.identity, UserChange::Create(users::settings(&items)?))?;
+                users::change(&self.shared, &self.identity, UserChange::Create(users::settings(items)?))?;
             }
             action::MODIFY_USER => {
-                users::change(&self.shared, &self.identity, UserChange::Alter(users::settings(&items)?))?;
+                users::change(&self.shared, &self.identity, UserChange::Alter(users::settings(items)?))?;
             }
             action::DELETE_USER => {
-                let name = users::settings(&items)?.name;
+                let name = users::settings(items)?.name;
                 users::change(&self.shared, &self.identity, UserChange::Drop(name))?;
             }
-            action::DISPLAY_USER => self.display_users(&items, false)?,
-            action::DISPLAY_USER_ADM => self.display_users(&items, true)?,
+            action::DISPLAY_USER => self.display_users(items, false)?,
+            action::DISPLAY_USER_ADM => self.display_users(items, true)?,
             action::SET_MAPPING | action::DROP_MAPPING => {
                 return Err(refused("mapping administrators of Windows; there is no trusted authentication"));
             }
             action::NBAK | action::NREST | action::NFIX => {
-                return Err(refused("copies of a database's file (nbackup); farbird backup makes backups"));
+                return Err(refused(
+                    "copies of a database's file (nbackup); gbak -b -se and farbird backup make backups",
+                ));
             }
-            action::TRACE_START
-            | action::TRACE_STOP
-            | action::TRACE_SUSPEND
-            | action::TRACE_RESUME
-            | action::TRACE_LIST => return Err(refused("trace sessions")),
+            action::TRACE_START => {
+                self.running = Some(trace::start(&self.shared, &self.identity, self.number, items)?);
+            }
+            action::TRACE_STOP => self.change_trace(trace::Change::Stop, items)?,
+            action::TRACE_SUSPEND => self.change_trace(trace::Change::Suspend, items)?,
+            action::TRACE_RESUME => self.change_trace(trace::Change::Resume, items)?,
+            action::TRACE_LIST => self.lines.extend(trace::list(&self.shared, &self.identity).bytes()),
             action::PROPERTIES => {
-                self.running = Some(properties::properties(&self.shared, &self.identity, &items, line)?);
+                self.running = Some(properties::properties(&self.shared, &self.identity, items, line)?);
             }
             action::DB_STATS => {
-                self.running = Some(statistics::start(&self.shared, &self.identity, &items)?);
+                self.running = Some(statistics::start(&self.shared, &self.identity, items)?);
             }
             action::VALIDATE => {
-                self.running = Some(validation::start(&self.shared, &self.identity, &items)?);
+                self.running = Some(validation::start(&self.shared, &self.identity, items)?);
             }
-            action::REPAIR => match repair::repair(&self.shared, &self.identity, &items, line)? {
+            action::REPAIR => match repair::repair(&self.shared, &self.identity, items, line)? {
                 Repaired::Limbo(limbo) => self.limbo = limbo,
                 Repaired::Report(running) => self.running = Some(running),
             },
@@ -171,6 +241,12 @@ impl ServiceSession {
             _ => return Err(refused("this service")),
         }
         Ok(Response::success())
+    }
+
+    fn change_trace(&mut self, change: trace::Change, items: &[StartItem]) -> Result<()> {
+        let said = trace::change(&self.shared, &self.identity, change, items)?;
+        self.lines.extend(said.bytes());
+        Ok(())
     }
 
     /// What a backup or a restore is to work on.

@@ -16,6 +16,7 @@ use crate::binding::Bindings;
 use crate::definition::WatchedDefinition;
 use crate::interrupt::Interrupt;
 use crate::parameters::{AttachOptions, TransactionParameters};
+use crate::trace::Tracer;
 
 /// One attachment's identity, settings and activity.
 pub struct Session {
@@ -40,6 +41,8 @@ pub struct Session {
     pub activity: Mutex<Activity>,
     /// What its statements have taken.
     pub budget: Arc<Account>,
+    /// Tells trace sessions what happens in it.
+    pub tracer: Tracer,
 }
 
 impl Session {
@@ -104,6 +107,8 @@ pub struct Activity {
 pub struct TransactionActivity {
     /// When it began.
     pub started_at: TimestampTz,
+    /// The number that it began with: a retained transaction has others.
+    pub initial_id: u64,
     /// Its parameters.
     pub parameters: TransactionParameters,
 }

@@ -38,6 +38,7 @@ impl Attachment {
         self.check_options()?;
         self.fire_in_own_transaction(DatabaseEvent::Connect)?;
         self.connected = true;
+        self.tell_attached();
         Ok(())
     }
 
@@ -60,6 +61,7 @@ impl Attachment {
     pub fn begin_taken(&mut self, process_id: Option<i32>) {
         self.session.settings.lock().process_id = process_id;
         self.connected = true;
+        self.tell_attached();
     }
 
     /// Refuses what the user may not ask of an attachment. Firebird 5.0.4 was asked with gfix.

@@ -20,6 +20,7 @@ mod session_statement;
 mod shutdown;
 mod statements;
 mod table_sizes;
+mod traced;
 mod transaction_statement;
 mod transactions;
 mod two_phase;
@@ -39,6 +40,7 @@ use crate::clock;
 use crate::database::Database;
 use crate::engine::Engine;
 use crate::session::events::Listener;
+use crate::session::trace::Tracer;
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
 
 use blobs::OpenBlob;
@@ -69,6 +71,8 @@ pub struct Attachment {
     next_handle: u32,
     /// Whether attaching has succeeded: ON CONNECT has fired, so ON DISCONNECT shall.
     connected: bool,
+    /// Whether it has created the database.
+    has_created: bool,
     /// Whether it has shut the database down: it stays among those who may be there.
     has_shut_down: bool,
     /// What a check by it has found.
@@ -84,8 +88,12 @@ impl Attachment {
         zone: ZoneId,
     ) -> Attachment {
         options.role = options.role.as_deref().map(role_as_named).filter(|role| role != "NONE");
+        let id = database.next_attachment_id();
+        let interrupt = Arc::new(Interrupt::new());
+        let watched = traced::watched(id, &database, &options);
+        let tracer = Tracer::new(Arc::clone(engine.traces()), watched, Arc::clone(&interrupt));
         let session = Arc::new(Session {
-            id: database.next_attachment_id(),
+            id,
             attached_at: clock::now(zone),
             is_admitted: AtomicBool::new(false),
             settings: Mutex::new(SessionSettings {
@@ -108,9 +116,10 @@ impl Attachment {
             options,
             context_variables: Mutex::new(BTreeMap::new()),
             watched_definitions: Mutex::default(),
-            interrupt: Arc::new(Interrupt::new()),
+            interrupt,
             activity: Mutex::new(Activity::default()),
             budget: database.budget.open(),
+            tracer,
         });
         database.attachments.lock().insert(session.id, Arc::clone(&session));
         Attachment {
@@ -126,6 +135,7 @@ impl Attachment {
             known_blobs: KnownBlobs::default(),
             next_handle: 1,
             connected: false,
+            has_created: false,
             has_shut_down: false,
             verification: None,
         }
@@ -202,6 +212,7 @@ impl Attachment {
     /// Closes cursors and BLOBs and rolls transactions back; those that are prepared stay in limbo.
     fn end_everything(&mut self) {
         self.requests.clear();
+        self.tell_everything_ends();
         self.statements.clear();
         self.blobs.clear();
         for (_, slot) in std::mem::take(&mut self.transactions) {
@@ -214,6 +225,7 @@ impl Attachment {
     }
 
     fn let_go(&mut self, delete_database: bool) -> Result<()> {
+        let was_connected = self.connected;
         if self.database.is_some() && !delete_database {
             self.end_session();
         }
@@ -221,8 +233,14 @@ impl Attachment {
         let Some(database) = self.database.take() else { return Ok(()) };
         database.attachments.lock().remove(&self.session.id);
         match self.engine.release(database, delete_database) {
-            Ok(()) => Ok(()),
-            Err((None, error)) => Err(error),
+            Ok(()) => {
+                self.tell_detached(was_connected, delete_database);
+                Ok(())
+            }
+            Err((None, error)) => {
+                self.tell_detached(was_connected, delete_database);
+                Err(error)
+            }
             Err((Some(database), error)) => {
                 database.attachments.lock().insert(self.session.id, Arc::clone(&self.session));
                 self.database = Some(database);

@@ -20,6 +20,7 @@ use crate::attachment::explain::{self, Explained};
 use crate::attachment::known_blobs::Source;
 use crate::attachment::scroll::ScrollBuffer;
 use crate::attachment::table_sizes::TableSizes;
+use crate::attachment::traced::TracedRun;
 use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
 use crate::bind::{self, Access, Action, Environment};
 use crate::budget::{Charge, StatementBudget, prepared_bytes};
@@ -33,6 +34,7 @@ use crate::expression::{ExecutionContext, Restart};
 use crate::psql;
 use crate::psql::authority;
 use crate::session::binding::ShownType;
+use crate::session::trace::{self, Event};
 use crate::session::{Deadline, SessionSettings, StatementActivity, StatementState, StopReason};
 use crate::watchdog;
 
@@ -44,13 +46,17 @@ const ROWS_AT_A_TIME: usize = 200;
 /// A statement and what it is doing.
 pub(super) struct StatementSlot {
     /// MON$STATEMENT_ID.
-    id: u64,
+    pub(super) id: u64,
+    /// Whether a client has written it.
+    pub(super) is_written: bool,
+    /// Its run, if trace sessions are to be told of the end.
+    pub(super) traced: Option<TracedRun>,
     /// What MON$STATEMENTS shows of it, once it is prepared.
     activity: Option<Arc<StatementActivity>>,
-    prepared: Option<Prepared>,
-    open: Option<OpenCursor>,
+    pub(super) prepared: Option<Prepared>,
+    pub(super) open: Option<OpenCursor>,
     pub(super) cursor_name: Option<String>,
-    counts: RecordCounts,
+    pub(super) counts: RecordCounts,
     /// What it takes while it is prepared.
     prepared_memory: Option<Charge>,
     /// What its runs and its cursor have taken.
@@ -58,9 +64,9 @@ pub(super) struct StatementSlot {
 }
 
 /// A statement bound to a catalog.
-struct Prepared {
+pub(super) struct Prepared {
     tree: Arc<ast::Statement>,
-    sql: Arc<str>,
+    pub(super) sql: Arc<str>,
     dialect: u8,
     /// The catalog it was bound to; one in which its footprint is another means binding again.
     catalog: Arc<Catalog>,
@@ -71,7 +77,7 @@ struct Prepared {
     body: Body,
     /// Cursors of other statements that it refers to (WHERE CURRENT OF): their row numbers follow the parameters.
     cursors: Vec<(String, String)>,
-    description: Arc<StatementDescription>,
+    pub(super) description: Arc<StatementDescription>,
     /// Whether a parameter is a BLOB.
     takes_blobs: bool,
     /// Whether a column is a BLOB.
@@ -114,7 +120,7 @@ impl Body {
 }
 
 /// Rows to be fetched.
-struct OpenCursor {
+pub(super) struct OpenCursor {
     transaction: TransactionHandle,
     source: RowSource,
     /// The view that it was opened with.
@@ -153,6 +159,8 @@ impl Attachment {
         }
         let slot = StatementSlot {
             id: self.database().next_statement_id(),
+            is_written: false,
+            traced: None,
             activity: None,
             prepared: None,
             open: None,
@@ -179,8 +187,24 @@ impl Attachment {
         sql: &str,
         dialect: u8,
     ) -> Result<Arc<StatementDescription>> {
+        let begun = self.session.tracer.wants(Event::Prepare).then(Instant::now);
+        let prepared = self.prepare_text(handle, transaction, sql, dialect);
+        if let Some(begun) = begun {
+            self.tell_prepared(handle, transaction, sql, begun.elapsed(), trace::Outcome::of(&prepared));
+        }
+        prepared
+    }
+
+    fn prepare_text(
+        &mut self,
+        handle: StatementHandle,
+        transaction: Option<TransactionHandle>,
+        sql: &str,
+        dialect: u8,
+    ) -> Result<Arc<StatementDescription>> {
         self.check_open()?;
         self.unprepare(handle)?;
+        self.statements.get_mut(&handle).ok_or_else(bad_handle)?.is_written = true;
         let memory = self.session.budget.charge(prepared_bytes(sql))?;
         let options = ParseOptions { dialect: if dialect == 1 { Dialect::One } else { Dialect::Three } };
         let tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
@@ -263,6 +287,21 @@ impl Attachment {
     /// # Errors
     /// Those of the statement; it is then undone whole.
     pub fn execute(
+        &mut self,
+        handle: StatementHandle,
+        transaction: Option<TransactionHandle>,
+        parameters: Vec<Value>,
+        options: ExecuteOptions,
+    ) -> Result<Execution> {
+        let tracer = &self.session.tracer;
+        match tracer.wants(Event::StatementStart) || tracer.wants(Event::StatementFinish) {
+            true => self.execute_and_tell(handle, transaction, parameters, options),
+            false => self.execute_prepared(handle, transaction, parameters, options),
+        }
+    }
+
+    /// As [`Attachment::execute`], with nobody told.
+    pub(super) fn execute_prepared(
         &mut self,
         handle: StatementHandle,
         transaction: Option<TransactionHandle>,
@@ -445,6 +484,9 @@ impl Attachment {
     /// Closes the statement's cursor; nothing happens if none is open.
     pub fn close_cursor(&mut self, handle: StatementHandle) -> Result<()> {
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
+        if slot.open.is_some() {
+            slot.tell_closed(&self.session.tracer);
+        }
         if slot.open.take().is_some()
             && let Some(activity) = &slot.activity
         {
@@ -488,7 +530,9 @@ impl Attachment {
     pub fn unprepare(&mut self, handle: StatementHandle) -> Result<()> {
         self.close_cursor(handle)?;
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
+        slot.tell_freed(&self.session.tracer);
         slot.prepared = None;
+        slot.is_written = false;
         slot.prepared_memory = None;
         slot.activity = None;
         slot.cursor_name = None;
@@ -532,6 +576,7 @@ impl Attachment {
     pub(super) fn close_cursors_of(&mut self, transaction: TransactionHandle) {
         for slot in self.statements.values_mut() {
             if slot.open.as_ref().is_some_and(|open| open.transaction == transaction) {
+                slot.tell_closed(&self.session.tracer);
                 slot.open = None;
                 if let Some(activity) = &slot.activity {
                     activity.end();
@@ -908,8 +953,24 @@ impl Attachment {
         Ok(row)
     }
 
-    /// Lets an open cursor run, in its transaction and with its view.
+    /// Lets an open cursor run, and tells trace sessions of its end.
     fn run_cursor<T>(
+        &mut self,
+        handle: StatementHandle,
+        to: Scroll,
+        run: impl FnMut(&mut OpenCursor, usize, &mut ExecutionContext<'_>, &mut Progress) -> Result<T>,
+    ) -> Result<T> {
+        let is_traced = self.statements.get(&handle).is_some_and(|slot| slot.traced.is_some());
+        let begun = is_traced.then(Instant::now);
+        let result = self.run_open_cursor(handle, to, run);
+        if let Some(begun) = begun {
+            self.tell_fetched(handle, begun.elapsed(), trace::Outcome::of(&result));
+        }
+        result
+    }
+
+    /// Lets an open cursor run, in its transaction and with its view.
+    fn run_open_cursor<T>(
         &mut self,
         handle: StatementHandle,
         to: Scroll,
@@ -974,6 +1035,9 @@ impl Attachment {
         };
         slot.counts = context.counts;
         slot.counts.selected += progress.rows;
+        if let Some(traced) = &mut slot.traced {
+            traced.has_ended |= progress.ended;
+        }
         if let Some(activity) = &slot.activity {
             activity.set_state(StatementState::Stalled);
         }
@@ -998,6 +1062,17 @@ impl Attachment {
 }
 
 impl Prepared {
+    /// The table that it changes, if it changes one by itself.
+    pub(super) fn changed_table(&self) -> Option<String> {
+        match &self.body {
+            Body::Plan(bound) => match &bound.action {
+                Action::Modify(plan) => Some(plan.action.target().relation.name.clone()),
+                Action::Select(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Where the BLOBs of its rows come from.
     fn blob_source(&self, transaction: TransactionHandle) -> Source {
         Source { transaction, accesses: Arc::clone(&self.accesses) }

@@ -121,11 +121,13 @@ impl Attachment {
             transaction.store.id().0,
             TransactionActivity {
                 started_at: clock::now(self.session.settings.lock().time_zone),
+                initial_id: transaction.store.id().0,
                 parameters: transaction.parameters.clone(),
             },
         );
         let handle = TransactionHandle(self.new_handle());
         self.transactions.insert(handle, TransactionSlot::new(Box::new(transaction)));
+        self.tell_begun(handle);
         Ok(handle)
     }
 
@@ -145,6 +147,10 @@ impl Attachment {
 
     /// Commits without firing triggers.
     pub(super) fn commit_quietly(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.end_and_tell("COMMIT_TRANSACTION", handle, |attachment| attachment.commit_untold(handle))
+    }
+
+    fn commit_untold(&mut self, handle: TransactionHandle) -> Result<()> {
         let database = Arc::clone(self.database());
         let users = self.transaction(handle)?.prepare_users(&database)?;
         self.close_cursors_of(handle);
@@ -182,6 +188,10 @@ impl Attachment {
     pub fn commit_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
         self.check_open()?;
         self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
+        self.end_and_tell("COMMIT_RETAINING", handle, |attachment| attachment.commit_retaining_untold(handle))
+    }
+
+    fn commit_retaining_untold(&mut self, handle: TransactionHandle) -> Result<()> {
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.savepoints.clear();
         let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
@@ -213,6 +223,10 @@ impl Attachment {
 
     /// Undoes everything without firing triggers.
     pub(super) fn rollback_quietly(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.end_and_tell("ROLLBACK_TRANSACTION", handle, |attachment| attachment.rollback_untold(handle))
+    }
+
+    fn rollback_untold(&mut self, handle: TransactionHandle) -> Result<()> {
         if !self.transactions.contains_key(&handle) {
             return Err(bad_handle());
         }
@@ -227,6 +241,12 @@ impl Attachment {
     /// Undoes everything and goes on.
     pub fn rollback_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
         self.fire_regardless(DatabaseEvent::TransactionRollback, self.transaction(handle)?);
+        self.end_and_tell("ROLLBACK_RETAINING", handle, |attachment| {
+            attachment.rollback_retaining_untold(handle)
+        })
+    }
+
+    fn rollback_retaining_untold(&mut self, handle: TransactionHandle) -> Result<()> {
         self.close_cursors_of(handle);
         let database = Arc::clone(self.database());
         let committed = database.catalog();

@@ -44,7 +44,10 @@ pub(super) fn alter(editor: &mut Editor<'_, '_>, changes: &[DatabaseChange]) -> 
             DatabaseChange::AddDifferenceFile(_)
             | DatabaseChange::DropDifferenceFile
             | DatabaseChange::BeginBackup
-            | DatabaseChange::EndBackup => return Err(error::unsupported("physical backup")),
+            | DatabaseChange::EndBackup => {
+                let what = "copying the database's file while it is used (gbak -b -se and farbird backup make backups)";
+                return Err(error::unsupported(what));
+            }
             DatabaseChange::Encrypt { .. } | DatabaseChange::Decrypt => {
                 return Err(error::unsupported("database encryption"));
             }

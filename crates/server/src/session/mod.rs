@@ -30,6 +30,7 @@ pub(crate) mod output;
 mod requests;
 mod statements;
 mod tpb;
+mod traced;
 mod transactions;
 pub(crate) mod waiting;
 pub(crate) mod worker;
@@ -37,6 +38,7 @@ pub(crate) mod worker;
 use std::sync::Arc;
 
 use farbird_engine::attachment::Attachment;
+use farbird_engine::session::trace::Event;
 use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::message::EncodeError;
 use farbird_wire::packet::{Reply, Request, Response};
@@ -172,8 +174,10 @@ impl Session {
         if executes {
             self.counts.statements.count();
         }
+        let call = traced::call_of(&request);
         let answer = self.answer(request, more).unwrap_or_else(|error| {
             self.counts.failed(&error);
+            self.tell_error(call, &error);
             if error.has(isc::SHUTDOWN) || error.has(isc::ATT_SHUTDOWN) {
                 Answer::Last(self.failure(&error))
             } else {
@@ -202,6 +206,15 @@ impl Session {
             }
         }
         true
+    }
+
+    /// Tells trace sessions of a request that has failed.
+    fn tell_error(&self, call: &str, error: &Error) {
+        if let Some(attachment) = &self.attachment
+            && attachment.session().tracer.wants(Event::Error)
+        {
+            attachment.session().tracer.error(call, error);
+        }
     }
 
     fn answer(&mut self, request: Request, more: bool) -> Result<Answer> {

@@ -4,6 +4,7 @@
 //! asks again is answered without waking anybody else. Otherwise it rests as a value.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ use super::Session;
 use super::attach_parameters::{DatabaseParameters, LoginItems};
 use super::maintenance;
 use super::output::Output;
+use super::traced;
 use super::waiting::Haste;
 use crate::config::WireEncryption;
 use crate::connection_input::{ConnectionInput, READ_BYTES, Taken};
@@ -552,7 +554,8 @@ impl Worker {
         let Some(identity) = self.negotiated.identity.clone() else { return self.refuse(&refused()) };
         let result = match pending.kind {
             AttachKind::Service => {
-                ServiceSession::attach(Arc::clone(&self.shared), &identity, &pending.attach.parameters)
+                let (shared, parameters) = (Arc::clone(&self.shared), &pending.attach.parameters);
+                ServiceSession::attach(shared, &identity, self.peer, parameters)
                     .map(|service| (Stage::Service(Box::new(service)), None))
             }
             AttachKind::Database | AttachKind::Create => {
@@ -615,7 +618,6 @@ impl Worker {
         // Nobody but an origin knows of programs that have not asked yet.
         let is_ahead = parameters.is_ahead && self.introduction.is_some();
         let path = self.shared.locations.resolve(&name)?;
-        let users: Arc<dyn UserDirectory> = Arc::clone(&self.shared.security) as Arc<dyn UserDirectory>;
         let options = AttachOptions {
             user: identity.user.clone(),
             role: parameters.role.clone(),
@@ -625,24 +627,17 @@ impl Worker {
             no_database_triggers: parameters.no_database_triggers || parameters.is_gfix,
             client: self.client_description(&parameters, identity),
         };
-        let attachment: Attachment = match pending.kind {
-            AttachKind::Create => {
-                if !identity.admin {
-                    return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(name));
-                }
-                self.shared.engine.create_database(&path, &parameters.create, options, users)?
-            }
-            _ if is_ahead => {
-                let ahead = self.shared.engine.attach_ahead(&path, options, users)?;
-                ahead.ok_or_else(|| Error::new(isc::WISH_LIST))?
-            }
-            _ if maintenance == Maintenance::default() => self.shared.engine.attach(&path, options, users)?,
-            _ => {
-                let input = Arc::clone(self.output.input());
-                let mut known = |interrupt| input.set_interrupt(interrupt);
-                self.shared.engine.attach_to_maintain(&path, options, users, &maintenance, &mut known)?
-            }
-        };
+        let creates = pending.kind == AttachKind::Create;
+        if creates && parameters.is_gbak {
+            let why = "gbak -c without -se: it would write into the system tables, and they are not stored; use gbak -c -se \
+                       HOST:service_mgr or farbird restore";
+            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(why));
+        }
+        let attached =
+            self.attach_to(pending.kind, identity, &name, &path, &parameters, &maintenance, options.clone());
+        let attachment = attached.inspect_err(|error| {
+            traced::tell_failed_attach(self.shared.engine.traces(), &path, &options, creates, error);
+        })?;
         if parameters.is_gbak
             && pending.kind != AttachKind::Create
             && let Some(definition) = attachment.compiled_definition()
@@ -677,6 +672,38 @@ impl Worker {
         let counts = Arc::clone(&self.shared.counts);
         let session = Session::new(events_port, attachment, output, lazy, inline, facts, is_ahead, counts);
         Ok((Stage::Database(Box::new(session)), parameters.warnings(workers_max)))
+    }
+
+    /// Attaches to a database, or creates it.
+    #[expect(clippy::too_many_arguments, reason = "what an attach says, each of its own kind")]
+    fn attach_to(
+        &self,
+        kind: AttachKind,
+        identity: &Identity,
+        name: &str,
+        path: &Path,
+        parameters: &DatabaseParameters,
+        maintenance: &Maintenance,
+        options: AttachOptions,
+    ) -> Result<Attachment> {
+        let engine = &self.shared.engine;
+        let users: Arc<dyn UserDirectory> = Arc::clone(&self.shared.security) as Arc<dyn UserDirectory>;
+        match kind {
+            AttachKind::Create if !identity.admin => {
+                Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(name))
+            }
+            AttachKind::Create => engine.create_database(path, &parameters.create, options, users),
+            // Nobody but an origin knows of programs that have not asked yet.
+            _ if parameters.is_ahead && self.introduction.is_some() => {
+                engine.attach_ahead(path, options, users)?.ok_or_else(|| Error::new(isc::WISH_LIST))
+            }
+            _ if *maintenance == Maintenance::default() => engine.attach(path, options, users),
+            _ => {
+                let input = Arc::clone(self.output.input());
+                let mut known = |interrupt| input.set_interrupt(interrupt);
+                engine.attach_to_maintain(path, options, users, maintenance, &mut known)
+            }
+        }
     }
 
     fn client_description(&self, parameters: &DatabaseParameters, identity: &Identity) -> ClientDescription {

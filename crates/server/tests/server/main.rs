@@ -22,5 +22,6 @@ mod scrolling;
 mod services;
 mod statements;
 mod stops;
+mod traces;
 mod two_phase;
 mod working_day;

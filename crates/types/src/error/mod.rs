@@ -246,6 +246,11 @@ fn row(gds_code: u32) -> Option<&'static isc::CodeRow> {
     isc::CODES.get(position)
 }
 
+/// The code of a name in Firebird's API without `isc_`.
+pub fn code_by_symbol(symbol: &str) -> Option<u32> {
+    isc::CODES.iter().find(|row| row.symbol == symbol).map(|row| row.gds_code)
+}
+
 impl StatusItem {
     /// The name of the code in Firebird's API without `isc_`; nothing if Firebird does not know the code.
     pub fn symbol(&self) -> Option<&'static str> {
