@@ -1,11 +1,13 @@
 //! Whose turn it is.
 //!
-//! A program may ask on before it has its answers. What it asked is taken in its order, with two exceptions: what ends a cursor waits until the
-//! fetches before it are answered, and op_cancel overtakes everything, as at a server.
+//! A program may ask on before it has its answers. What it asked is taken in its order, with these exceptions: what ends a cursor waits until
+//! the fetches before it are answered, what makes an object waits until it is known which handles are free, and op_cancel overtakes
+//! everything, as at a server.
 
 use farbird_wire::packet::{Execute2, ExecuteImmediate2, Request, StatementText};
 
 use super::Program;
+use super::effect::Effect;
 use super::program::Answer;
 use super::statement_cache::{Kind, first_word};
 
@@ -14,7 +16,38 @@ fn ends_transaction(text: &str) -> bool {
     matches!(first_word(text).as_str(), "commit" | "rollback")
 }
 
+/// Whether a request makes something that has a handle.
+fn makes_object(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::StartTransaction { .. }
+            | Request::Reconnect { .. }
+            | Request::AllocateStatement(_)
+            | Request::OpenBlob { .. }
+            | Request::OpenBlob2(_)
+            | Request::CreateBlob { .. }
+            | Request::CreateBlob2(_)
+            | Request::Compile { .. }
+    )
+}
+
 impl Program {
+    /// Whether a request waits for the answers to others before it.
+    pub(super) fn must_wait(&self, request: &Request) -> bool {
+        self.ends_awaited_rows(request) || self.awaits_handles(request)
+    }
+
+    /// Whether it is not known yet which handles there are for a request: a program may have foreseen them, as those of a server that takes one
+    /// request after the other.
+    fn awaits_handles(&self, request: &Request) -> bool {
+        self.answers.iter().any(|answer| match answer {
+            Answer::Asked { effect: Some(Effect::Ended { .. }), packets: None, .. } => makes_object(request),
+            // SET TRANSACTION.
+            Answer::Asked { effect: Some(Effect::Executed { made: 1.., .. }), packets: None, .. } => true,
+            _ => false,
+        })
+    }
+
     /// Looks through what has come while nothing is taken: an op_cancel among it is for what runs now.
     pub(super) fn take_cancels(&mut self) {
         let is_attached = self.attachment.is_some() && self.attaching_again.is_none();
@@ -34,7 +67,7 @@ impl Program {
 
     /// Whether a request ends a cursor of which a fetch is not answered, at one kind of server or another: a server takes one after the
     /// other, and so the program has the rows that it has asked for before.
-    pub(super) fn ends_awaited_rows(&self, request: &Request) -> bool {
+    fn ends_awaited_rows(&self, request: &Request) -> bool {
         let mut awaited = self.answers.iter().filter_map(|answer| match answer {
             Answer::Fetch { statement, .. } => Some(*statement),
             _ => None,

@@ -389,13 +389,13 @@ impl Program {
         if self.waiting.is_empty() {
             let before = self.decoder.unread().len();
             let Some(request) = self.decoder.next_request()? else { return Ok(None) };
-            if !self.ends_awaited_rows(&request) {
+            if !self.must_wait(&request) {
                 return Ok(Some(request));
             }
             self.waiting.push(request, before - self.decoder.unread().len());
             return Ok(None);
         }
-        let is_its_turn = self.waiting.front().is_some_and(|request| !self.ends_awaited_rows(request));
+        let is_its_turn = self.waiting.front().is_some_and(|request| !self.must_wait(request));
         Ok(if is_its_turn { self.waiting.pop() } else { None })
     }
 

@@ -232,3 +232,25 @@ fn batches_end_before_statements_that_the_edge_knows() {
         connection.rollback(transaction).unwrap();
     }
 }
+
+/// A client that goes on without waiting names what is not made yet by the handle that a server would give it.
+#[test]
+fn handles_are_those_of_a_server_that_takes_one_request_after_the_other() {
+    let server = TestServer::start();
+    server.create("handles.fdb", &["create table t (id integer)"]);
+    let world = World::new(server.address, link());
+    let connection = world.attach("handles.fdb", &options_of(&server, "5.0.3")).unwrap();
+    for _ in 0..3 {
+        let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+        connection.run(&transaction, "insert into t values (1)").unwrap();
+        // Rolled back, without waiting for it.
+        drop(transaction);
+        let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+        let rows = connection.query_all(&transaction, "select count(*) from t").unwrap();
+        assert_eq!(rows, [[Value::integer(0)]]);
+        drop(transaction);
+        let transaction = connection.begin_by("set transaction read only").unwrap();
+        assert!(connection.transaction_information(&transaction).unwrap().read_only);
+        connection.commit(transaction).unwrap();
+    }
+}
