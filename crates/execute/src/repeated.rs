@@ -24,7 +24,7 @@ pub struct RepeatedQuery {
 /// How the rows of a [`RepeatedQuery`] are found.
 enum Way {
     /// There is one at most, and nothing but its table's look-up, conditions and computed columns.
-    Key(DirectRow),
+    Key(Box<DirectRow>),
     Operators {
         root: Box<dyn Operator>,
         batch: Batch,
@@ -40,7 +40,7 @@ impl RepeatedQuery {
             return None;
         }
         let way = match DirectRow::of(&plan.root) {
-            Some(direct) => Way::Key(direct),
+            Some(direct) => Way::Key(Box::new(direct)),
             None => Way::Operators {
                 root: build(&plan.root),
                 batch: Batch::new(plan.root.width(), BATCH_ROWS_FIRST),
