@@ -95,6 +95,7 @@ pub(crate) fn plan(
         conditions: std::mem::take(&mut select.conditions),
         wanted: BTreeSet::new(),
         groups: Groups::Allowed,
+        beyond_cost: 0.0,
     };
     // Behind a limit few rows are left.
     let computes_all =
@@ -153,7 +154,7 @@ pub(crate) fn plan(
         for_each_row.groups = Groups::Forbidden;
         for_each_row.rewrite(in_order, &surroundings.catalog.statistics);
         let other = plan_joins(&mut for_each_row)?;
-        if other.cost < planned.cost {
+        if other.cost < planned.cost + joins.beyond_cost {
             planned = other;
         }
     }
@@ -591,6 +592,7 @@ pub(crate) fn plan_rows(
         conditions,
         wanted: (0..block.slots.len()).collect(),
         groups: Groups::Forbidden,
+        beyond_cost: 0.0,
     };
     let in_order = !limits.is_empty() && is_of_one_source(&order, &joins.slots);
     joins.rewrite(in_order, &surroundings.catalog.statistics);

@@ -683,6 +683,11 @@ fn of_table(statistics: &Statistics, relation: &Relation) -> Option<Arc<Relation
     relation.is_stored().then(|| statistics.relation(RelationId(relation.id.0))).flatten()
 }
 
+/// Row blocks of a table, as far as they are known.
+pub(crate) fn blocks_of_table(statistics: &Statistics, relation: &Relation) -> f64 {
+    of_table(statistics, relation).map_or(1.0, |table| count(table.blocks).max(1.0))
+}
+
 fn rows_of_table(relation: &Relation, known: Option<&RelationStatistics>) -> f64 {
     match known {
         Some(known) => count(known.rows),

@@ -11,16 +11,16 @@ use farbird_catalog::{Relation, RelationKind};
 use farbird_expression::{Expression, FrameSize};
 use farbird_sql::ast::ComparisonOperator;
 use farbird_types::arithmetic::ArithmeticOperator;
-use farbird_types::{Collation, Result, SqlType};
+use farbird_types::{Collation, Result, SqlType, Value};
 
 use crate::access::{AccessChoice, AccessPlanner, access_expressions};
 use crate::bound::environment::Surroundings;
 use crate::bound::source::{FromTree, JoinHint, Slot, Source, SourceColumn, SourceKind};
 use crate::classes::{Columns, Groups};
 use crate::cost;
-use crate::estimate::Estimator;
+use crate::estimate::{Estimator, constant};
 use crate::node::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, Sort, SortKey};
-use crate::order::{Link, Lookup, MEMBERS_MAX, Member, Method, Order, Step};
+use crate::order::{GroupsOfMember, Link, Lookup, MEMBERS_MAX, Member, Method, Order, Step};
 use crate::rewrite::joins::GroupedQuery;
 use crate::subplan::planned;
 
@@ -580,7 +580,33 @@ impl<'a> JoinPlanner<'a> {
             scanned: access == Reading::Scanned,
             by_columns: access != Reading::ByRows,
             composites,
+            groups: match member.tree {
+                FromTree::Source(source) if !keeps_lonely => self.groups_of(*source),
+                _ => None,
+            },
         }
+    }
+
+    /// The groups that a derived table makes; nothing if a join cannot tell it which are wanted.
+    fn groups_of(&self, source: usize) -> Option<GroupsOfMember> {
+        let Some(SourceKind::Derived { plan, .. }) = self.sources.get(source).map(|source| &source.kind)
+        else {
+            return None;
+        };
+        let Node::Aggregate(aggregate) = plan else { return None };
+        if !aggregate.input.is_by_columns() {
+            return None;
+        }
+        let is_plain = |place: usize| {
+            aggregate.keys.get(place).is_some_and(|key| matches!(key.value, Expression::Column(_)))
+        };
+        let slots = self.slots.iter().enumerate();
+        let keys = slots.filter(|(_, slot)| {
+            slot.source == source && matches!(slot.column, SourceColumn::Field(place) if is_plain(place))
+        });
+        let keys = keys.map(|(slot, _)| slot).collect();
+        let cost = (plan.estimate().cost - aggregate.input.estimate().cost).max(0.0);
+        Some(GroupsOfMember { cost, keys })
     }
 
     /// What reading a source by itself costs, and how its rows come.
@@ -1239,7 +1265,7 @@ fn places_of(late: &Pending, steps: &[Step], members: &[GroupMember<'_>]) -> Vec
 /// Whether evaluating it on a row that another condition would have dropped may fail.
 pub(super) fn may_fail(expression: &Expression) -> bool {
     expression.any(&|part| {
-        matches!(
+        let is_fallible = matches!(
             part,
             Expression::Arithmetic { operator: ArithmeticOperator::Divide, .. }
                 | Expression::Cast { .. }
@@ -1248,7 +1274,16 @@ pub(super) fn may_fail(expression: &Expression) -> bool {
                 | Expression::Routine { .. }
                 | Expression::LocalRoutine { .. }
                 | Expression::Subquery(_)
-        )
+        );
+        is_fallible && !is_known(part)
+    })
+}
+
+/// Whether an expression is computed of constants alone, and gives a value whatever the session's settings are.
+fn is_known(expression: &Expression) -> bool {
+    constant(expression).is_some_and(|value| {
+        // A session says which computations of DECFLOAT are errors, and what its time zone is.
+        !matches!(value, Value::DecFloat(_) | Value::TimeTz(_) | Value::TimestampTz(_))
     })
 }
 
@@ -1312,4 +1347,20 @@ pub(super) fn position(slots: &[usize], slot: usize) -> usize {
 pub(super) fn condition_at(mut conditions: Vec<Expression>, slots: &[usize]) -> Option<Expression> {
     conditions.iter_mut().for_each(|condition| condition.move_columns(&|slot| position(slots, slot)));
     if conditions.is_empty() { None } else { Some(Expression::all(conditions)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_computed_of_constants_is_known_not_to_fail() {
+        let text = |text: &str| Expression::Constant(Value::text(text));
+        let cast = |operand: Expression, to: SqlType| Expression::Cast { operand: Box::new(operand), to };
+        assert!(!may_fail(&cast(text("2026-11-23"), SqlType::Date)));
+        assert!(may_fail(&cast(text("the day after"), SqlType::Date)));
+        assert!(may_fail(&cast(Expression::Column(0), SqlType::Date)));
+        // Whether a rounded DECFLOAT is an error is for the session to say.
+        assert!(may_fail(&cast(text("1.5"), SqlType::DecFloat16)));
+    }
 }

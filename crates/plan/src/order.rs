@@ -39,6 +39,17 @@ pub(super) struct Member {
     pub(super) by_columns: bool,
     /// How many combinations of values columns of it have together.
     pub(super) composites: Vec<Composite>,
+    /// Of a query that groups: what its groups cost, and the columns by which a hash join tells it which of them have a partner.
+    pub(super) groups: Option<GroupsOfMember>,
+}
+
+/// Groups that a member makes.
+#[derive(Debug, Clone)]
+pub(super) struct GroupsOfMember {
+    /// What making all of them costs.
+    pub(super) cost: f64,
+    /// Their keys that are columns of the rows that are grouped, by slot.
+    pub(super) keys: Vec<usize>,
 }
 
 /// A condition on several members.
@@ -331,7 +342,8 @@ impl<'a> Order<'a> {
                     let share = (part * before).min(1.0);
                     cost::left_out(member.rows, member.rows * share).min(build_joined + read / 2.0)
                 });
-                offer(read + build_joined - spared.unwrap_or(0.0), Method::BuildJoined);
+                let spared = spared.unwrap_or(0.0) + self.groups_spared(set, number, before);
+                offer(read + build_joined - spared, Method::BuildJoined);
             } else if self.links_between(set, number).any(|link| link.is_range) {
                 let read = member.read_cost;
                 offer(read + cost::range_join(member.rows, before, rows), Method::BuildMember);
@@ -364,6 +376,26 @@ impl<'a> Order<'a> {
             .filter(|link| link.filters && link.members & 1 << scanned != 0 && link.members.count_ones() == 2)
             .map(|link| link.fraction)
             .min_by(f64::total_cmp)
+    }
+
+    /// What a member that groups need not do if the rows so far, which are so many, tell it which groups have a partner: rows of the
+    /// others are left out before they are grouped, and their groups are neither made nor looked up.
+    fn groups_spared(&self, set: u64, number: usize, before: f64) -> f64 {
+        let Some((member, groups)) =
+            self.members.get(number).and_then(|member| Some((member, member.groups.as_ref()?)))
+        else {
+            return 0.0;
+        };
+        let is_key = |slot: usize| groups.keys.contains(&slot);
+        let parts = self
+            .links_between(set, number)
+            .filter(|link| {
+                link.filters && link.equal.is_some_and(|(left, right)| is_key(left) || is_key(right))
+            })
+            .map(|link| link.fraction);
+        let Some(part) = parts.min_by(f64::total_cmp) else { return 0.0 };
+        let share = (part * before).min(1.0);
+        (groups.cost + cost::hash_join(0.0, member.rows, 0.0, member.by_columns)) * (1.0 - share)
     }
 
     fn neighbours(&self, member: usize) -> u64 {
@@ -473,6 +505,7 @@ mod tests {
             scanned: false,
             by_columns: true,
             composites: Vec::new(),
+            groups: None,
         }
     }
 
@@ -530,6 +563,33 @@ mod tests {
             assert_eq!(steps.first().map(|step| step.member), Some(0));
             assert_eq!(steps.last().map(|step| step.method), Some(expected));
         }
+    }
+
+    #[test]
+    fn groups_are_asked_for_by_their_keys_where_few_are_wanted() {
+        let mut grouping = table(400_000.0, 400_000.0);
+        grouping.by_columns = false;
+        grouping.groups = Some(GroupsOfMember { cost: 450_000.0, keys: vec![11] });
+        let few = table(2_000.0, 200_000.0);
+        let mut keys = link(0, 1, 200_000.0);
+        keys.filters = true;
+        let method = |member: &Member, link: &Link| {
+            let steps = methods(&[few.clone(), member.clone()], std::slice::from_ref(link));
+            steps.last().copied()
+        };
+        assert_eq!(method(&grouping, &keys), Some((1, Method::BuildJoined)));
+        // By what is computed of a group nothing is left out.
+        let mut by_value = keys.clone();
+        by_value.equal = Some((0, 12));
+        let (of_keys, of_values) = ([keys], [by_value]);
+        let cost = |links: &[Link; 1]| {
+            let members = [few.clone(), grouping.clone()];
+            let columns = even(links);
+            let mut lookup = |_, _| None;
+            let steps = Order::new(&members, links, &columns, &mut lookup).best().unwrap();
+            steps.last().map_or(0.0, |step| step.cost)
+        };
+        assert!(cost(&of_keys) + 400_000.0 < cost(&of_values), "{} {}", cost(&of_keys), cost(&of_values));
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub(crate) fn unnested(select: &BoundSelect) -> Option<UnnestedQuery> {
             conditions: select.conditions.clone(),
             wanted: slots_of(&item.expression),
             groups: Groups::Allowed,
+            beyond_cost: 0.0,
         },
         item: item.expression.clone(),
         item_type: item.column_type.sql_type,
@@ -65,6 +66,7 @@ pub(crate) fn derived(plan: Node, types: Vec<SqlType>) -> Option<UnnestedQuery> 
         conditions: Vec::new(),
         wanted: BTreeSet::from([0]),
         groups: Groups::Allowed,
+        beyond_cost: 0.0,
     };
     Some(UnnestedQuery { joins, item: Expression::Column(0), item_type })
 }
@@ -162,6 +164,7 @@ fn taken_in(condition: &Expression, joins: &mut Joins, statistics: &Statistics) 
     query.groups = joins.groups;
     query.rewrite(false, statistics);
     joins.groups = query.groups;
+    joins.beyond_cost += query.beyond_cost;
     let (sources, slots) = (joins.sources.len(), joins.slots.len());
     joins.sources.append(&mut query.sources);
     joins.slots.extend(query.slots.iter().map(|slot| Slot { source: slot.source + sources, ..*slot }));

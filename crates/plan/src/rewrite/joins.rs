@@ -56,6 +56,8 @@ pub(crate) struct Joins {
     pub(crate) wanted: BTreeSet<usize>,
     /// What becomes of queries for each row in the conditions.
     pub(crate) groups: Groups,
+    /// What scans for these groups cost beyond what is counted, in comparison with look-ups.
+    pub(crate) beyond_cost: f64,
 }
 
 /// What becomes of queries for each row that could be joined with groups (`scalar_groups`).

@@ -14,9 +14,10 @@ use farbird_types::{Collation, ColumnType, SqlType, Value};
 
 use crate::bound::query::{Block, BoundSelect, OutputColumn};
 use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
-use crate::estimate::Estimator;
+use crate::cost;
+use crate::estimate::{Estimator, blocks_of_table};
 use crate::join::may_fail;
-use crate::node::{AggregateCall, JoinKey};
+use crate::node::{Access, AggregateCall, JoinKey, Node};
 use crate::rewrite::dropping::are_alike;
 use crate::rewrite::joins::{GroupedQuery, Groups, Joins, flatten};
 use crate::subplan::planned;
@@ -61,6 +62,7 @@ pub(crate) fn grouped(select: &BoundSelect) -> Option<GroupedOutline> {
         conditions: Vec::new(),
         wanted: Default::default(),
         groups: Groups::Allowed,
+        beyond_cost: 0.0,
     };
     let (mut items, mut conditions) = (Vec::new(), Vec::new());
     flatten(select.tree.clone(), &mut items, &mut conditions);
@@ -142,6 +144,19 @@ fn cannot_fail_of_any_rows(call: &AggregateCall, joins: &Joins) -> bool {
         && call.arguments.iter().all(is_harmless)
 }
 
+/// What the scans of a plan cost beyond what is counted.
+fn beyond_scans(node: &Node, statistics: &Statistics) -> f64 {
+    match node {
+        Node::Filter(filter) => beyond_scans(&filter.input, statistics),
+        Node::HashJoin(join) => beyond_scans(&join.outer, statistics) + beyond_scans(&join.inner, statistics),
+        Node::Table(scan) if matches!(scan.access, Access::Natural) => {
+            let blocks = blocks_of_table(statistics, &scan.relation);
+            cost::beyond_scan(node.estimate().cost, blocks)
+        }
+        _ => 0.0,
+    }
+}
+
 fn looks_around(expression: &Expression) -> bool {
     expression.any(&|part| matches!(part, Expression::Register(_)))
 }
@@ -220,6 +235,9 @@ impl Joins {
         });
         if !alike {
             return None;
+        }
+        if let Node::Aggregate(aggregate) = &query.plan {
+            self.beyond_cost += beyond_scans(&aggregate.input, statistics);
         }
         let (source, first_slot) = (self.sources.len(), self.slots.len());
         let kind = SourceKind::Derived {
