@@ -289,7 +289,8 @@ fn services_are_shown_without_the_reader_itself() {
     let text = said_in_all(&mut reader);
     let text = text.replace(|c: char| c.is_ascii_digit(), "");
     for (piece, times) in [
-        (") ATTACH_SERVICE\n\tservice_mgr, (Service x, SYSDBA, TCPv:.../)\n\n", 3),
+        (") ATTACH_SERVICE\n\tservice_mgr, (Service x", 3),
+        (", SYSDBA, TCPv:.../)\n", 3),
         ("\t\"List Trace Sessions\"\n", 2),
         (" START_SERVICE\n", 2),
         ("\t\"Database Stats\"\n\tnone.fbd\n", 1),
