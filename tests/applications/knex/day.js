@@ -1,44 +1,11 @@
-// A working day of a Node program over Knex with its dialect for Firebird, over Objection's models on top of that, and over
-// node-firebird-driver-native, which brings Firebird's own client library into Node.
+// A working day of a Node program over Knex with its dialect for Firebird, and over Objection's models on top of that.
 
 'use strict';
 
 const { Model } = require('objection');
 const knexLibrary = require('knex');
 const dialect = require('knex-firebird-dialect').default;
-const native = require('node-firebird-driver-native');
-
-const where = {
-  host: process.env.FIREBIRD_HOST,
-  port: Number(process.env.FIREBIRD_PORT),
-  user: process.env.FIREBIRD_USER,
-  password: process.env.FIREBIRD_PASSWORD,
-  database: process.env.FIREBIRD_DATABASE,
-};
-
-function same(given, wanted) {
-  const [left, right] = [given, wanted].map((value) => JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? Number(part) : part)));
-  if (left !== right) throw new Error(`${left} instead of ${right}`);
-}
-
-async function fails(part, work) {
-  try {
-    await work();
-  } catch (error) {
-    if (String(error.message).includes(part)) return;
-    throw error;
-  }
-  throw new Error(`no error instead of one with ${part}`);
-}
-
-async function check(name, work) {
-  try {
-    await work();
-    console.log(`ok ${name}`);
-  } catch (error) {
-    console.log(`FAIL ${name}: ${String(error.message ?? error).replace(/\s+/g, ' ')}`);
-  }
-}
+const { where, same, fails, check, run } = require('../node/checks');
 
 async function builder(knex) {
   await check('knex tables are made', async () => {
@@ -160,84 +127,6 @@ async function models(knex) {
   await check('objection a page', async () => same((await Invoice.query().orderBy('id').offset(10).limit(10)).map((found) => found.id), [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]));
 }
 
-async function driver() {
-  const client = native.createNativeClient(process.env.FIREBIRD_CLIENT_LIBRARY || native.getDefaultLibraryFilename());
-  const uri = `${where.host}/${where.port}:${where.database}`;
-  let attachment;
-  await check('native attach', async () => {
-    attachment = await client.connect(uri, { username: where.user, password: where.password });
-  });
-  if (!attachment) return;
-  const inside = async (work) => {
-    const transaction = await attachment.startTransaction();
-    try {
-      const result = await work(transaction);
-      await transaction.commit();
-      return result;
-    } catch (error) {
-      await transaction.rollback();
-      throw error;
-    }
-  };
-  const rows = (sql, parameters) => inside(async (transaction) => {
-    const set = await attachment.executeQuery(transaction, sql, parameters);
-    const found = await set.fetch();
-    await set.close();
-    return found;
-  });
-  await check('native DDL', () => inside((transaction) => attachment.execute(transaction,
-    'create table types (id integer not null primary key, b boolean, n numeric(18, 4), d double precision, t varchar(40), c char(5), on_day date, tm time, ts timestamp, tz timestamp with time zone, bl blob, big int128, df decfloat(34))')));
-  await check('native every type there and back', async () => {
-    const moment = new Date(2024, 1, 29, 13, 14, 15, 123);
-    await inside((transaction) => attachment.execute(transaction, 'insert into types (id, b, n, d, t, c, ts, bl) values (?, ?, ?, ?, ?, ?, ?, ?)',
-      [1, true, 1234.5678, 2.5e10, 'grüße', 'abc', moment, Buffer.from([0, 1, 255])]));
-    const [row] = await rows('select id, b, n, d, t, c, ts from types where id = 1');
-    same(row, [1, true, 1234.5678, 2.5e10, 'grüße', 'abc  ', moment]);
-  });
-  await check('native a BLOB is read', () => inside(async (transaction) => {
-    const set = await attachment.executeQuery(transaction, 'select bl from types where id = 1');
-    const [[blob]] = await set.fetch();
-    const stream = await attachment.openBlob(transaction, blob);
-    const buffer = Buffer.alloc(await stream.length);
-    await stream.read(buffer);
-    await stream.close();
-    await set.close();
-    same([...buffer], [0, 1, 255]);
-  }));
-  await check('native RETURNING', async () => same(await inside((transaction) => attachment.executeSingleton(transaction,
-    'insert into types (id, t) values (2, ?) returning id, t', ['two'])), [2, 'two']));
-  await check('native wide numbers as texts', async () => same(await rows("select cast(big as varchar(50)), cast(df as varchar(50)) from types where id = 2 union all select cast(cast('170141183460469231731687303715884105727' as int128) as varchar(50)), '1' from rdb$database"),
-    [[null, null], ['170141183460469231731687303715884105727', '1']]));
-  await check('native named columns', () => inside(async (transaction) => {
-    const statement = await attachment.prepare(transaction, 'select id as number, t as "Text" from types where id = 2');
-    const set = await statement.executeQuery(transaction);
-    same(await set.fetchAsObject(), [{ NUMBER: 2, Text: 'two' }]);
-    await set.close();
-    await statement.dispose();
-  }));
-  await check('native 3000 rows by one statement', async () => {
-    await inside(async (transaction) => {
-      const statement = await attachment.prepare(transaction, 'insert into types (id, t) values (?, ?)');
-      for (let at = 10; at < 3010; at++) await statement.execute(transaction, [at, `row ${at}`]);
-      await statement.dispose();
-    });
-    same((await rows('select count(*), max(t) from types where id >= 10'))[0].map(String), ['3000', 'row 999']);
-    same((await rows('select id from types')).length, 3002);
-  });
-  await check('native an error has its text', () => fails('PRIMARY or UNIQUE KEY', () => inside((transaction) => attachment.execute(transaction, 'insert into types (id) values (2)'))));
-  await check('native events', async () => {
-    let resolve;
-    const heard = new Promise((done) => { resolve = done; });
-    const events = await attachment.queueEvents(['shop'], async (counters) => resolve(counters));
-    await inside((transaction) => attachment.execute(transaction, "execute block as begin post_event 'shop'; end"));
-    const counters = await Promise.race([heard, new Promise((_, stop) => setTimeout(() => stop(new Error('not heard')), 5000).unref())]);
-    same(counters, [['shop', 1]]);
-    await events.cancel();
-  });
-  await check('native detach', () => attachment.disconnect());
-  await client.dispose();
-}
-
 async function day() {
   const knex = knexLibrary({ client: dialect, connection: { ...where, lowercase_keys: true }, pool: { min: 1, max: 1 } });
   await builder(knex);
@@ -248,10 +137,6 @@ async function day() {
     same(await knex.schema.hasTable('customer'), false);
   });
   await knex.destroy();
-  await driver();
 }
 
-day().then(() => process.exit(0), (error) => {
-  console.log(`FAIL the day: ${error.stack.replace(/\s+/g, ' ')}`);
-  process.exit(1);
-});
+run(day);
