@@ -261,7 +261,6 @@ fn an_old_snapshot_is_named_as_what_holds_the_sweep() {
     let writer = server.create("app.fbd");
     run(&writer, "create table t (id integer)");
     let reader = server.attach("app.fbd");
-    let begun = Instant::now();
     let snapshot = reader.begin(&TransactionOptions::default()).expect("begun");
     reader.query_all(&snapshot, "select count(*) from t").expect("read");
     for number in 0..3 {
@@ -275,11 +274,8 @@ fn an_old_snapshot_is_named_as_what_holds_the_sweep() {
         "{transactions}"
     );
     assert_eq!(oldest["commits_since"], 3);
-    let age = oldest["age_ms"].as_i64().expect("a number");
-    assert!(
-        (0..=i64::try_from(begun.elapsed().as_millis()).expect("not long")).contains(&age),
-        "{transactions}"
-    );
+    // By the clock of the machine, which somebody may set meanwhile.
+    assert!(oldest["age_ms"].is_i64(), "{transactions}");
     let sweep = server.asked("sweep", "app.fbd");
     assert_eq!(list(&sweep, "held_by")[0]["transaction"], oldest["transaction"], "{sweep}");
     assert_eq!(list(&sweep, "sweep")[0]["behind_commits"], 3);
@@ -450,7 +446,8 @@ fn backups_in(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn scheduled_backups_are_made_listed_and_restorable_and_survive_a_new_start() {
     let folder = tempfile::tempdir().expect("a folder");
-    let settings = "[backups.nightly]\ndatabases = [\"*\"]\nusers = true\nfolder = \"../kept\"\nat = \"02:30\"\nkeep = 3\n";
+    // Each year: the next one does not fall into this test, as that of each night may.
+    let settings = "[backups.yearly]\ndatabases = [\"*\"]\nusers = true\nfolder = \"../kept\"\nevery-minutes = 525600\nkeep = 3\n";
     let mut server = Server::start(folder.path(), settings);
     let connection = server.create("app.fbd");
     run(&connection, "create table t (id integer)");
@@ -458,9 +455,8 @@ fn scheduled_backups_are_made_listed_and_restorable_and_survive_a_new_start() {
     let kept = |answer: &Value| list(answer, "backups").iter().filter(|one| one["state"] == "kept").count();
     let answer = server.wait("backups", "app.fbd", |answer| kept(answer) > 0);
     let made = list(&answer, "backups").iter().find(|one| one["state"] == "kept").expect("one");
-    assert_eq!(made["schedule"], "nightly");
-    let due = list(&answer, "backups").iter().find(|one| one["state"] == "due").expect("the next one");
-    assert!(due["at"].as_str().is_some_and(|at| at.contains("02:30:00")), "{answer}");
+    assert_eq!(made["schedule"], "yearly");
+    assert!(list(&answer, "backups").iter().any(|one| one["state"] == "due"), "the next one: {answer}");
     let shelf = folder.path().join("kept");
     let begun = Instant::now();
     while backups_in(&shelf).len() < 2 {
@@ -471,10 +467,10 @@ fn scheduled_backups_are_made_listed_and_restorable_and_survive_a_new_start() {
     let names: Vec<_> =
         files.iter().map(|path| path.file_name().expect("a name").to_string_lossy()).collect();
     for (name, begins) in names.iter().zip(["app.fbd.", "security.fbd."]) {
-        assert!(name.starts_with(begins) && name.contains(".nightly.20"), "{names:?}");
+        assert!(name.starts_with(begins) && name.contains(".yearly.20"), "{names:?}");
     }
     // Metrics are read without a login: no folder of the server is in them.
-    let users = "farbird_backups_total{database=\"security.fbd\",schedule=\"nightly\"}";
+    let users = "farbird_backups_total{database=\"security.fbd\",schedule=\"yearly\"}";
     let begun = Instant::now();
     while metric(&server.metrics(), users) != Some(1.0) {
         assert!(begun.elapsed() < PATIENCE, "{}", server.metrics());
@@ -509,6 +505,17 @@ fn scheduled_backups_are_made_listed_and_restorable_and_survive_a_new_start() {
         list(answer, "backups").iter().any(|one| one["state"] == "missing")
     });
     assert_eq!(backups_in(&shelf), files[1..]);
+}
+
+#[test]
+fn a_nightly_backup_is_due_at_its_time_of_day() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = "[backups.nightly]\ndatabases = [\"app.fbd\"]\nfolder = \"../kept\"\nat = \"02:30\"\n";
+    let server = Server::start(folder.path(), settings);
+    let _connection = server.create("app.fbd");
+    let is_due =
+        |one: &Value| one["state"] == "due" && one["at"].as_str().is_some_and(|at| at.contains("02:30:00"));
+    server.wait("backups", "app.fbd", |answer| list(answer, "backups").iter().any(is_due));
 }
 
 #[test]
