@@ -153,9 +153,10 @@ impl ArrayContents {
             return Ok(ArrayContents { shape, elements });
         }
         let mut contents = ArrayContents::new(shape);
-        let places = stored.shape.places(&stored.shape.bounds.clone())?;
-        if places.len() as u64 == contents.shape.element_count() {
-            for place in places {
+        // An array of another size is not read at all.
+        if stored.shape.element_count() == contents.shape.element_count() {
+            for place in stored.shape.places(&stored.shape.bounds.clone())? {
+                transaction.cancel_flag().check()?;
                 let value = stored.element(transaction, place)?;
                 contents.set(place, &value, cast)?;
             }

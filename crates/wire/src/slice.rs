@@ -281,6 +281,11 @@ impl SliceElements {
         self.length
     }
 
+    /// How many elements there are.
+    pub fn count(&self) -> u32 {
+        self.element.map_or(0, |element| self.length / element.memory_length().max(1))
+    }
+
     /// The elements.
     ///
     /// # Errors
@@ -290,7 +295,7 @@ impl SliceElements {
         let Some(element) = self.element else { return Ok(values) };
         let format = MessageFormat::from_types(0, vec![element]);
         let mut reader = Reader::new(&self.wire);
-        for _ in 0..self.length / element.memory_length().max(1) {
+        for _ in 0..self.count() {
             format.decode_descriptors(&mut reader, &mut values).map_err(whole)?;
         }
         Ok(values)

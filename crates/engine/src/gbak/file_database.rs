@@ -153,6 +153,8 @@ impl Database for FileDatabase {
     }
 
     fn array(&self, id: BlobId, column: ArrayColumn<'_>) -> Result<Vec<Value>, CopyError> {
-        Ok(self.attachment.borrow().array_slice(self.transaction, id, column.bounds)?)
+        let attachment = self.attachment.borrow();
+        let mut memory = attachment.working_memory();
+        Ok(attachment.array_slice(self.transaction, id, column.bounds, &mut memory)?)
     }
 }

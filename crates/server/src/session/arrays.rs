@@ -1,6 +1,7 @@
 //! Slices of arrays: op_get_slice and op_put_slice.
 //!
-//! What a slice is its SDL says, whose lengths and bounds are compared with the array before anything is allocated by them.
+//! What a slice is its SDL says, whose lengths and bounds are compared with the array before anything is allocated by them;
+//! what a request takes is charged to its attachment as long as it runs.
 //! Source: wire-protocol.md, 6.8 and 11.9.
 
 use farbird_engine::api::{ArrayColumn, Named};
@@ -15,11 +16,14 @@ use super::convert::{message_item, text_character_set};
 /// Most bytes of a slice in its client's memory.
 const SLICE_BYTES_MAX: u64 = 64 << 20;
 
+/// Bytes that an element may take more as it travels than in its client's memory: a length, and padding.
+const ELEMENT_OVERHEAD_BYTES: u64 = 8;
+
 impl Session {
     /// op_get_slice: writes the elements, as the client describes them.
     ///
     /// # Errors
-    /// `isc_invalid_sdl`, `isc_out_of_bounds` for more than the client has room for; those of the array.
+    /// `isc_invalid_sdl`, `isc_out_of_bounds` for more than the client has room for, `isc_virmemexh`; those of the array.
     pub(super) fn get_slice(&mut self, slice: &Slice) -> Result<()> {
         let description = description(slice)?;
         let element = description.element;
@@ -36,7 +40,11 @@ impl Session {
         let connection = self.character_set;
         let attachment = self.attachment()?;
         let context = attachment.cast_context();
-        let values = attachment.array_slice(transaction, slice.array, &description.bounds)?;
+        let mut memory = attachment.working_memory();
+        let values = attachment.array_slice(transaction, slice.array, &description.bounds, &mut memory)?;
+        // They are there again as the client wants them, then as they travel, and in the reply.
+        let travelling = bytes.saturating_add(count.saturating_mul(ELEMENT_OVERHEAD_BYTES));
+        memory.grow(values_bytes(count, bytes).saturating_add(as_usize(travelling.saturating_mul(2))))?;
         let values = values
             .iter()
             .map(|value| message_item(value, &element, connection, &context))
@@ -49,10 +57,13 @@ impl Session {
     /// op_put_slice: makes an array, whose id the reply has.
     ///
     /// # Errors
-    /// `isc_invalid_sdl`; those of the array and of its elements.
+    /// `isc_invalid_sdl`, `isc_virmemexh`; those of the array and of its elements.
     pub(super) fn put_slice(&mut self, slice: &Slice) -> Result<Response> {
         let description = description(slice)?;
         let character_set = text_character_set(&description.element, self.character_set);
+        let mut memory = self.attachment()?.working_memory();
+        let count = u64::from(slice.elements.count());
+        memory.grow(values_bytes(count, u64::from(slice.elements.length())))?;
         let mut values = slice.elements.values().map_err(super::undecodable)?;
         if let Some(character_set) = character_set {
             for value in &mut values {
@@ -76,9 +87,19 @@ impl Session {
             column,
             &description.bounds,
             &values,
+            &mut memory,
         )?;
         Ok(Response { blob: made, ..Response::success() })
     }
+}
+
+/// What elements take as values, which have so many bytes in their client's memory.
+fn values_bytes(count: u64, bytes: u64) -> usize {
+    as_usize(count.saturating_mul(size_of::<Value>() as u64).saturating_add(bytes))
+}
+
+fn as_usize(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 fn description(slice: &Slice) -> Result<SliceDescription> {

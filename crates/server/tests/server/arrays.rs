@@ -1,5 +1,6 @@
 //! Slices of arrays with descriptions that no driver writes, and who may read an array. What drivers do is in the client's tests.
 
+use farbird_engine::budget::Limits;
 use farbird_types::{BlobId, Error, Value, isc};
 use farbird_wire::message::MessageType;
 use farbird_wire::packet::{Reply, Request, Slice};
@@ -54,6 +55,42 @@ fn stored(client: &mut Client, transaction: Handle) -> BlobId {
     let rows = client.query_in(transaction, "SELECT A FROM T", &[]).unwrap();
     let Value::Blob(id) = rows[0][0] else { panic!("{rows:?}") };
     id
+}
+
+#[test]
+fn copies_of_a_large_array_are_charged_to_who_asks_for_them() {
+    let limits = Limits { statement_memory: 1_000_000, ..Limits::default() };
+    let server = TestServer::with(|config| config.limits = limits);
+    let mut client = server.create("t.fbd");
+    client.run("CREATE TABLE T (ID INTEGER, A INTEGER[1:100000])");
+    client.run("CREATE TABLE L (ID INTEGER, A VARCHAR(1000)[1:10000])");
+    let transaction = client.start();
+    let put = |relation: &[u8], element, bounds: &[(i32, i32)], values: &[Value]| {
+        let description = SliceDescription { relation: relation.to_vec(), ..description(element, bounds) };
+        Request::PutSlice(request(transaction, BlobId(0), description.to_bytes().unwrap(), 0, values))
+    };
+    // One element set makes all of them.
+    let error = client.ask(put(b"L", LONG, &[(1, 1)], &[Value::integer(1)])).unwrap_err();
+    assert_eq!(error.gds_code(), isc::VIRMEMEXH);
+    let made = client.ask(put(b"T", LONG, &[(1, 1)], &[Value::integer(7)])).unwrap();
+    let insert = client.prepare(transaction, "INSERT INTO T (ID, A) VALUES (1, ?)").unwrap();
+    client.execute(transaction, &insert, &[Value::Blob(made.blob)]).unwrap();
+    let rows = client.query_in(transaction, "SELECT A FROM T", &[]).unwrap();
+    let Value::Blob(id) = rows[0][0] else { panic!("{rows:?}") };
+    let mut ask = |upper: i32| {
+        let sdl = description(LONG, &[(1, upper)]).to_bytes().unwrap();
+        read(&mut client, request(transaction, id, sdl, u32::MAX, &[]))
+    };
+    assert_eq!(ask(100_000).unwrap_err().gds_code(), isc::VIRMEMEXH);
+    // What was refused is not held.
+    for _ in 0..20 {
+        assert_eq!(ask(1_000).unwrap().len(), 1_000);
+    }
+    let values: Vec<Value> = (0..100_000).map(Value::integer).collect();
+    let error = client.ask(put(b"T", LONG, &[(1, 100_000)], &values)).unwrap_err();
+    assert_eq!(error.gds_code(), isc::VIRMEMEXH);
+    client.commit(transaction);
+    assert_eq!(client.value("SELECT A[1] FROM T"), Value::integer(7));
 }
 
 #[test]
