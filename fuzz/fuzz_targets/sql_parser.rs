@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     // A dialect that prints in the other one's way is only to be survived.
-    let _ = parse_statement(text, &ParseOptions { dialect: Dialect::One }).map(|tree| tree.to_string());
+    let _ = parse_statement(text, &ParseOptions::of(Dialect::One)).map(|tree| tree.to_string());
     let _ = parse_psql_body(text, &options).map(|tree| tree.to_string());
     let mut passed = 0;
     for statement in split_script(text) {

@@ -29,7 +29,9 @@ class Script:
     path: Path
     statements: list
     charset: str = "UTF8"
+    # Of the database, and of the statements if they are not in the database's.
     dialect: int = 3
+    client_dialect: int | None = None
     masks: list = field(default_factory=list)
 
     @property
@@ -79,6 +81,8 @@ def direct(script, words):
         script.charset = value.strip()
     elif name == "dialect":
         script.dialect = int(value)
+    elif name == "client-dialect":
+        script.client_dialect = int(value)
     elif name == "mask":
         pattern, replacement = value.split(" => ")
         script.masks.append((re.compile(pattern), replacement))

@@ -45,7 +45,7 @@ class Side:
             dsn, user=user, password=password, charset="UTF8", overwrite=True, session_time_zone="UTC")
         self.attachment = self.connection._att
         self.attachment.encoding = "utf-8"
-        self.dialect = script.dialect
+        self.dialect = script.client_dialect or script.dialect
         self.util = core._util
         self.transaction = None
 

@@ -107,7 +107,7 @@ pub fn declared_type(
             DeclaredType { precision, segment_size, array, ..DeclaredType::plain(column.sql_type) }
         }
         kind => {
-            let (precision, segment_size) = (precision_of(kind), segment_size_of(kind));
+            let (precision, segment_size) = (precision_of(catalog, kind), segment_size_of(kind));
             let sql_type = with_default_collation(catalog, plain_type(catalog, kind)?);
             DeclaredType { precision, segment_size, ..DeclaredType::plain(sql_type) }
         }
@@ -188,6 +188,7 @@ fn plain_type(catalog: &Catalog, kind: &DataTypeKind) -> Result<SqlType> {
         DataTypeKind::Integer => SqlType::INTEGER,
         DataTypeKind::Bigint => SqlType::BIGINT,
         DataTypeKind::Int128 => SqlType::INT128,
+        kind if is_double_in_dialect_1(catalog, kind) => SqlType::Double,
         DataTypeKind::Numeric { precision, scale } => {
             // NUMERIC(4) takes two bytes, DECIMAL(4) four: the standard lets a DECIMAL hold more than it says.
             let width = if *precision <= 4 { ExactWidth::Short } else { width_of(*precision) };
@@ -223,8 +224,18 @@ fn plain_type(catalog: &Catalog, kind: &DataTypeKind) -> Result<SqlType> {
     })
 }
 
-fn precision_of(kind: &DataTypeKind) -> Option<u8> {
+/// Whether a type is a NUMERIC or DECIMAL that dialect 1 keeps in a double: one of 10 to 18 digits.
+fn is_double_in_dialect_1(catalog: &Catalog, kind: &DataTypeKind) -> bool {
+    let wide = matches!(
+        kind,
+        DataTypeKind::Numeric { precision: 10..=18, .. } | DataTypeKind::Decimal { precision: 10..=18, .. }
+    );
+    wide && catalog.database.dialect == 1
+}
+
+fn precision_of(catalog: &Catalog, kind: &DataTypeKind) -> Option<u8> {
     match kind {
+        kind if is_double_in_dialect_1(catalog, kind) => None,
         DataTypeKind::Numeric { precision, .. } | DataTypeKind::Decimal { precision, .. } => Some(*precision),
         _ => None,
     }

@@ -9,17 +9,22 @@ use crate::Relation;
 
 /// What makes an index's expression of its text. Binder and evaluator stand above the catalog; the engine gives one.
 pub trait IndexCompiler: Send + Sync {
-    /// The COMPUTED BY expression of an index, and the type of its value.
+    /// The COMPUTED BY expression of an index, written in a SQL dialect, and the type of its value.
     ///
     /// # Errors
     /// Those of binding; `wish_list` if it looks at more than its row.
-    fn value(&self, relation: &Relation, source: &str) -> Result<(Arc<dyn KeyExpression>, SqlType)>;
+    fn value(
+        &self,
+        relation: &Relation,
+        source: &str,
+        dialect: u8,
+    ) -> Result<(Arc<dyn KeyExpression>, SqlType)>;
 
     /// The condition of a partial index.
     ///
     /// # Errors
     /// As [`IndexCompiler::value`].
-    fn condition(&self, relation: &Relation, source: &str) -> Result<Arc<dyn RowPredicate>>;
+    fn condition(&self, relation: &Relation, source: &str, dialect: u8) -> Result<Arc<dyn RowPredicate>>;
 }
 
 static COMPILER: OnceLock<&'static dyn IndexCompiler> = OnceLock::new();

@@ -268,6 +268,9 @@ pub struct Index {
     pub expression_source: Option<String>,
     /// Condition of a partial index as written, WHERE included; see [`Index::condition`].
     pub condition_source: Option<String>,
+    /// SQL dialect in which its expression and its condition are written.
+    #[serde(default = "Index::default_dialect")]
+    pub dialect: u8,
     /// Selectivity as of the last SET STATISTICS: 1 / distinct keys, per leading part.
     pub selectivity: Vec<f64>,
     /// For the index of a foreign key: name of the referenced index (RDB$FOREIGN_KEY).
@@ -277,6 +280,11 @@ pub struct Index {
 }
 
 impl Index {
+    /// The dialect of what is not written in dialect 1.
+    pub const fn default_dialect() -> u8 {
+        3
+    }
+
     /// The condition of a partial index, without its WHERE (which older files do not have).
     pub fn condition(&self) -> Option<&str> {
         const WHERE: &str = "WHERE";

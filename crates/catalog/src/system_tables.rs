@@ -213,6 +213,7 @@ fn add_index_segment(relations: &mut BTreeMap<u32, Relation>, number: usize, fie
         columns: vec![(*column).to_owned()],
         expression_source: None,
         condition_source: None,
+        dialect: Index::default_dialect(),
         selectivity: Vec::new(),
         foreign_key: None,
         description: None,

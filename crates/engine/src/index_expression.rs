@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use farbird_sql::{Dialect, ParseOptions};
 use farbird_store::{KeyExpression, RowPredicate, Store, StoreOptions, TransactionOptions};
 use farbird_types::{CharacterSet, Error, Result, SqlType, Timestamp, TimestampTz, Value, isc};
 use parking_lot::Mutex;
@@ -32,14 +33,19 @@ use crate::users::NoUsers;
 struct Compiler;
 
 impl IndexCompiler for Compiler {
-    fn value(&self, relation: &Relation, source: &str) -> Result<(Arc<dyn KeyExpression>, SqlType)> {
-        let expression = IndexExpression::bind(relation, source, None)?;
+    fn value(
+        &self,
+        relation: &Relation,
+        source: &str,
+        dialect: u8,
+    ) -> Result<(Arc<dyn KeyExpression>, SqlType)> {
+        let expression = IndexExpression::bind(relation, source, dialect, None)?;
         let sql_type = expression.bound.column_type.sql_type;
         Ok((Arc::new(expression), sql_type))
     }
 
-    fn condition(&self, relation: &Relation, source: &str) -> Result<Arc<dyn RowPredicate>> {
-        let condition = IndexExpression::bind(relation, source, Some(&SqlType::Boolean))?;
+    fn condition(&self, relation: &Relation, source: &str, dialect: u8) -> Result<Arc<dyn RowPredicate>> {
+        let condition = IndexExpression::bind(relation, source, dialect, Some(&SqlType::Boolean))?;
         Ok(Arc::new(condition))
     }
 }
@@ -56,15 +62,23 @@ struct IndexExpression {
 }
 
 impl IndexExpression {
-    fn bind(relation: &Relation, source: &str, target: Option<&SqlType>) -> Result<IndexExpression> {
+    fn bind(
+        relation: &Relation,
+        source: &str,
+        dialect: u8,
+        target: Option<&SqlType>,
+    ) -> Result<IndexExpression> {
+        let mut catalog = Catalog::empty();
+        Arc::make_mut(&mut catalog.database).dialect = dialect;
         let environment = Environment {
-            catalog: Arc::new(Catalog::empty()),
+            catalog: Arc::new(catalog),
             character_set: CharacterSet::UTF8,
-            dialect: 3,
+            dialect,
             first_rows: false,
             package: None,
         };
-        let expression = farbird_sql::parse_expression(source, &farbird_sql::ParseOptions::default())?;
+        let expression =
+            farbird_sql::parse_expression(source, &ParseOptions::of(Dialect::numbered(dialect)))?;
         let relation = Arc::new(relation.clone());
         let bound = bind::bind_row_expression(&environment, &relation, &expression, target)?;
         if looks_further(&bound.expression) || reads_blob(&bound.expression, &blob_slots(&relation)) {

@@ -371,6 +371,10 @@ impl AccessPlanner<'_> {
     /// The parts of an index key with their types.
     fn parts(&self, index: &Index) -> Option<Vec<(Part, SqlType)>> {
         if let Some(source) = &index.expression_source {
+            // A text of another dialect than the database has now may mean something else.
+            if index.dialect != self.surroundings.catalog.database.dialect {
+                return None;
+            }
             let bound = self.surroundings.row_expressions.value(self.relation, source).ok()?;
             let expression = Expression::clone(&bound.expression);
             return Some(vec![(Part::Expression(expression), bound.column_type.sql_type)]);
@@ -389,6 +393,9 @@ impl AccessPlanner<'_> {
     /// them.
     fn is_implied(&self, index: &Index, conditions: &[Expression]) -> bool {
         let Some(source) = index.condition() else { return true };
+        if index.dialect != self.surroundings.catalog.database.dialect {
+            return false;
+        }
         let bound = self.surroundings.row_expressions.condition(self.relation, source);
         let Ok(bound) = bound else { return false };
         let mut wanted = Vec::new();

@@ -100,15 +100,14 @@ fn text_and_inputs(
 /// Evaluates text and inputs and parses the text.
 fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<(Parsed, Vec<Value>)> {
     let (sql, inputs) = text_and_inputs(statement, context)?;
-    let dialect = context.session.options.dialect;
-    let options = farbird_sql::ParseOptions {
-        dialect: if dialect == 1 { farbird_sql::Dialect::One } else { farbird_sql::Dialect::Three },
-    };
+    let catalog = context.transaction.current_catalog();
+    let dialect = catalog.database.dialect;
+    let options = farbird_sql::ParseOptions::of(farbird_sql::Dialect::numbered(dialect));
     let mut memory = context.budget.reserve();
     memory.grow(prepared_bytes(&sql))?;
     let parsed = farbird_sql::parse_statement(&sql, &options)?;
     let environment = Environment {
-        catalog: context.transaction.current_catalog(),
+        catalog,
         character_set: context.session.options.character_set,
         dialect,
         first_rows: context.session.settings.lock().hurries_to_first_rows(),

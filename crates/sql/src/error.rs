@@ -2,6 +2,7 @@
 //!
 //! Source: codes and arguments as Firebird 3.0.11 and 5.0 send them (recorded in the tests of the parser).
 
+use crate::Dialect;
 use crate::ast::Position;
 use farbird_types::{Error, isc};
 
@@ -9,6 +10,8 @@ use farbird_types::{Error, isc};
 const SQLCODE_SYNTAX: i32 = -104;
 /// SQLCODE of errors in the numbers of a type.
 const SQLCODE_TYPE: i32 = -842;
+/// SQLCODE of what the database's dialect does not allow.
+const SQLCODE_DIALECT: i32 = -817;
 /// SQLCODE of a clause that was written twice.
 const SQLCODE_DUPLICATE: i32 = -637;
 
@@ -67,6 +70,20 @@ pub(crate) fn string_too_long(bytes: usize, bytes_max: usize) -> Error {
         .and(STRING_BYTE_LENGTH)
         .with(i32::try_from(bytes).unwrap_or(i32::MAX))
         .with(i32::try_from(bytes_max).unwrap_or(i32::MAX))
+}
+
+/// A type that a statement's or a database's dialect does not have.
+pub(crate) fn no_such_type(rule: u32, dialect: Dialect, data_type: &str) -> Error {
+    syntax_error().and(rule).with(i32::from(dialect.number())).with(data_type)
+}
+
+/// A definition that would mean something else in the database's dialect.
+pub(crate) fn definition_of_other_dialect(database: Dialect) -> Error {
+    Error::new(isc::DSQL_ERROR)
+        .and(isc::SQLERR)
+        .with(SQLCODE_DIALECT)
+        .and(isc::DDL_NOT_ALLOWED_BY_DB_SQL_DIAL)
+        .with(i32::from(database.number()))
 }
 
 /// A clause that was written twice.

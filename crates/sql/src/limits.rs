@@ -20,3 +20,6 @@ pub const STRING_BYTES_MAX: usize = 65_535;
 /// Every walk over a tree (the parser, the printer, dropping it, the engine's binder) may recurse this deep; a thread
 /// with the usual 2 MiB of stack must survive it in a debug build.
 pub const DEPTH_MAX: u32 = 200;
+
+/// Codes of warnings of one text after which there are no more: a status is not to grow with it.
+pub const WARNING_CODES_MAX: usize = 16;

@@ -19,6 +19,9 @@ ISQL_SECONDS_MAX = 60
 def output_of(script, database, user, password):
     """What isql prints, with the errors where they happen and without the name of the database."""
     create = f"create database '{database}' user '{user}' password '{password}' default character set utf8;\n"
+    dialect = re.match(r"-- dialect (\d)", script.read_text())
+    if dialect:
+        create = f"set sql dialect {dialect[1]};\n" + create
     done = subprocess.run(
         ["isql-fb", "-q", "-m", "-m2"], input=create + script.read_text() + "drop database;\n", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, timeout=ISQL_SECONDS_MAX, env=os.environ | {"LC_ALL": "C"})

@@ -188,11 +188,26 @@ impl Attachment {
         dialect: u8,
     ) -> Result<Arc<StatementDescription>> {
         let begun = self.session.tracer.wants(Event::Prepare).then(Instant::now);
-        let prepared = self.prepare_text(handle, transaction, sql, dialect);
+        let prepared = self.prepare_text(handle, transaction, sql, dialect, false);
         if let Some(begun) = begun {
             self.tell_prepared(handle, transaction, sql, begun.elapsed(), trace::Outcome::of(&prepared));
         }
         prepared
+    }
+
+    /// As [`Attachment::prepare`], for a definition of a database that is being restored: it may have types that its dialect does
+    /// not, since the database may have been of another one before.
+    ///
+    /// # Errors
+    /// As [`Attachment::prepare`].
+    pub(crate) fn prepare_restored(
+        &mut self,
+        handle: StatementHandle,
+        transaction: TransactionHandle,
+        sql: &str,
+        dialect: u8,
+    ) -> Result<Arc<StatementDescription>> {
+        self.prepare_text(handle, Some(transaction), sql, dialect, true)
     }
 
     fn prepare_text(
@@ -201,12 +216,17 @@ impl Attachment {
         transaction: Option<TransactionHandle>,
         sql: &str,
         dialect: u8,
+        any_type: bool,
     ) -> Result<Arc<StatementDescription>> {
         self.check_open()?;
         self.unprepare(handle)?;
         self.statements.get_mut(&handle).ok_or_else(bad_handle)?.is_written = true;
         let memory = self.session.budget.charge(prepared_bytes(sql))?;
-        let options = ParseOptions { dialect: if dialect == 1 { Dialect::One } else { Dialect::Three } };
+        let options = ParseOptions {
+            dialect: Dialect::numbered(dialect),
+            database: Dialect::numbered(self.database().catalog().database.dialect),
+            any_type,
+        };
         let tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
         self.prepare_parsed(handle, transaction, tree, sql.into(), dialect, memory)
     }
@@ -255,6 +275,11 @@ impl Attachment {
     pub fn describe(&self, handle: StatementHandle) -> Result<Arc<StatementDescription>> {
         let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
         slot.prepared.as_ref().map(|prepared| Arc::clone(&prepared.description)).ok_or_else(unprepared)
+    }
+
+    /// What the client of a prepared statement is warned of: what means something else in another dialect.
+    pub fn statement_warnings(&self, handle: StatementHandle) -> Option<Error> {
+        self.statements.get(&handle)?.prepared.as_ref()?.tree.warnings.clone()
     }
 
     /// The relations that a prepared query reads, by number, if that is all it does: see `farbird_catalog::purity`.

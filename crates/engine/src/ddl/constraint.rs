@@ -159,6 +159,7 @@ fn add_key_index(
         columns: columns.iter().map(|&column| column.to_owned()).collect(),
         expression_source: None,
         condition_source: None,
+        dialect: Index::default_dialect(),
         selectivity: Vec::new(),
         foreign_key: None,
         description: None,

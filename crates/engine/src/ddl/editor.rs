@@ -40,10 +40,11 @@ impl<'e, 'a> Editor<'e, 'a> {
     /// What expressions are bound against.
     pub(super) fn environment(&self) -> Environment {
         let options = &self.context.session.options;
+        let catalog = self.catalog();
         Environment {
-            catalog: self.catalog(),
             character_set: options.character_set,
-            dialect: options.dialect,
+            dialect: catalog.database.dialect,
+            catalog,
             first_rows: false,
             package: None,
         }
@@ -51,11 +52,7 @@ impl<'e, 'a> Editor<'e, 'a> {
 
     /// How stored sources are parsed.
     pub(super) fn parse_options(&self) -> farbird_sql::ParseOptions {
-        let dialect = match self.context.session.options.dialect {
-            1 => farbird_sql::Dialect::One,
-            _ => farbird_sql::Dialect::Three,
-        };
-        farbird_sql::ParseOptions { dialect }
+        farbird_sql::ParseOptions::of(farbird_sql::Dialect::numbered(self.catalog().database.dialect))
     }
 
     /// Creates or replaces an object.

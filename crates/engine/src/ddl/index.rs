@@ -75,6 +75,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateIndex) -> Result<(
         columns,
         expression_source,
         condition_source,
+        dialect: editor.environment().dialect,
         selectivity: Vec::new(),
         foreign_key: None,
         description: None,

@@ -70,6 +70,7 @@ pub(super) fn add(
         columns: columns.iter().map(|&column| column.to_owned()).collect(),
         expression_source: None,
         condition_source: None,
+        dialect: Index::default_dialect(),
         selectivity: Vec::new(),
         foreign_key: Some(key.name.clone()),
         description: None,

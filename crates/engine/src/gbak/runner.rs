@@ -72,7 +72,8 @@ impl Runner {
     pub(super) fn run(&mut self, sql: &str) -> Result<()> {
         let transaction = self.transaction()?;
         let statement = self.attachment.allocate_statement()?;
-        let done = self.attachment.prepare(statement, Some(transaction), sql, self.dialect).and_then(|_| {
+        let prepared = self.attachment.prepare_restored(statement, transaction, sql, self.dialect);
+        let done = prepared.and_then(|_| {
             self.attachment.execute(statement, Some(transaction), Vec::new(), ExecuteOptions::default())
         });
         self.attachment.drop_statement(statement)?;

@@ -28,12 +28,21 @@ pub(crate) struct Bound {
     pub(crate) origin: Option<Origin>,
     /// The parameters in it whose types are not known yet.
     pub(crate) shape: Option<Box<Shape>>,
+    /// In dialect 1, if it was computed in another type than it is said to have: that one. The value is a conversion from it
+    /// then (see `bind::dialect_one`).
+    pub(crate) computed_as: Option<SqlType>,
 }
 
 impl Bound {
     /// A value that is no column.
     pub(crate) fn new(expression: Expression, sql_type: SqlType, nullable: bool) -> Bound {
-        Bound { expression, column_type: ColumnType { sql_type, nullable }, origin: None, shape: None }
+        Bound {
+            expression,
+            column_type: ColumnType { sql_type, nullable },
+            origin: None,
+            shape: None,
+            computed_as: None,
+        }
     }
 
     /// The type without nullability.
@@ -43,6 +52,9 @@ impl Bound {
 
     /// The value as another type.
     pub(crate) fn converted(self, to: &SqlType) -> Bound {
+        if self.computed_as.is_some() && *to == SqlType::Double {
+            return self.into_computed().converted(to);
+        }
         if let Expression::Constant(Value::Double(double)) = &self.expression
             && matches!(to, SqlType::DecFloat16 | SqlType::DecFloat34)
             && let Some(decimal) = crate::bind::literal::decimal(*double, to)

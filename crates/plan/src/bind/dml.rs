@@ -356,6 +356,7 @@ impl Binder<'_> {
                 column_type: item.column_type,
                 origin: None,
                 shape: item.shape.clone(),
+                computed_as: None,
             };
             self.tell(
                 &mut bound,

@@ -12,6 +12,7 @@ use crate::bind::array::unless_array;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::collating::{collation_of_kind, meeting, stronger, text_kind};
 use crate::bind::data_type;
+use crate::bind::dialect_one::{arithmetic_in_dialect_1, negation_in_dialect_1};
 use crate::bind::error::{dsql, invalid_blr, sqlcode, unknown_column, unsupported};
 use crate::bind::literal::{self, constant};
 use crate::bind::prepared::ComputedVariable;
@@ -190,6 +191,9 @@ impl Binder<'_> {
         }
         let shape = self.negation_shape(&bound);
         let bound = self.as_operand(bound, true);
+        if self.is_in_dialect_1() && shape.is_none() {
+            return negation_in_dialect_1(bound);
+        }
         let sql_type = typed(arithmetic::negated_type(bound.sql_type()), &shape)?;
         let expression = Expression::Negate(Box::new(bound.expression));
         Ok(Bound { shape, ..Bound::new(expression, sql_type, bound.column_type.nullable) })
@@ -222,6 +226,9 @@ impl Binder<'_> {
             }
         };
         let shape = self.arithmetic_shape(operator, &left, &right);
+        if self.is_in_dialect_1() && shape.is_none() {
+            return arithmetic_in_dialect_1(operator, left, right);
+        }
         let product = matches!(operator, ArithmeticOperator::Multiply | ArithmeticOperator::Divide);
         let left = self.as_operand(left, product);
         let right = self.as_operand(right, product);
@@ -355,7 +362,7 @@ impl Binder<'_> {
         );
         // GEN_ID of a NULL step is NULL; NEXT VALUE never is.
         let is_gen_id = step.is_some();
-        let sql_type = if self.environment.dialect == 1 { SqlType::INTEGER } else { SqlType::BIGINT };
+        let sql_type = if self.is_in_dialect_1() { SqlType::INTEGER } else { SqlType::BIGINT };
         let column_type = ColumnType { sql_type, nullable: is_gen_id };
         let (step, shape) = match step {
             Some(step) => {
@@ -369,7 +376,7 @@ impl Binder<'_> {
         let expression = Expression::Sequence {
             sequence: farbird_store::SequenceId(sequence.id.0),
             step: Box::new(step),
-            short: self.environment.dialect == 1,
+            short: self.is_in_dialect_1(),
         };
         Ok(Bound { shape, ..Bound::new(expression, sql_type, is_gen_id) })
     }

@@ -1,8 +1,8 @@
 //! Aggregates, GROUP BY and window functions.
 
 use farbird_expression::Expression;
-use farbird_function::lookup_aggregate;
 use farbird_function::result_type::text_kind;
+use farbird_function::{AggregateFunction, lookup_aggregate};
 use farbird_sql::ast;
 use farbird_types::key::KeyPart;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
@@ -10,11 +10,18 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc
 use crate::bind::array::{check_sortable, unless_array};
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
+use crate::bind::dialect_one::{aggregate_in_dialect_1, narrowed};
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::query::{ItemPlace, key_part};
 use crate::bound::opaque::OpaqueColumns;
 use crate::bound::query::{AggregatesAllowed, BoundWindow, OutputColumn};
 use crate::node::{AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFrame, WindowFunction};
+
+/// A call of an aggregate, and the type that its value is said to have.
+struct DescribedAggregate {
+    call: AggregateCall,
+    described: SqlType,
+}
 
 impl Binder<'_> {
     /// Binds GROUP BY: ordinals and aliases of the select list, or values.
@@ -147,7 +154,7 @@ impl Binder<'_> {
         }
         let bound = bound?;
         if owner == own {
-            return self.place_aggregate(bound);
+            return self.place_aggregate_as_described(bound);
         }
         // Bound once more, where it belongs. What it took from there row by row is not needed.
         for (block, (captures, captured_deeper)) in self.blocks.iter_mut().zip(captured) {
@@ -157,7 +164,7 @@ impl Binder<'_> {
         let inner_blocks = self.blocks.split_off(owner + 1);
         let inside = self.namespaces.iter().position(|namespace| namespace.block > owner);
         let inner_namespaces = self.namespaces.split_off(inside.unwrap_or(self.namespaces.len()));
-        let bound = self.bind_aggregate_call(call).and_then(|bound| self.place_aggregate(bound));
+        let bound = self.bind_aggregate_call(call).and_then(|bound| self.place_aggregate_as_described(bound));
         self.blocks.extend(inner_blocks);
         self.namespaces.extend(inner_namespaces);
         let mut bound = bound?;
@@ -205,7 +212,12 @@ impl Binder<'_> {
         Ok(Bound::new(Expression::Aggregate(place), result.sql_type, result.nullable))
     }
 
-    fn bind_aggregate_call(&mut self, call: &ast::AggregateCall) -> Result<AggregateCall> {
+    fn place_aggregate_as_described(&mut self, bound: DescribedAggregate) -> Result<Bound> {
+        let placed = self.place_aggregate(bound.call)?;
+        Ok(narrowed(placed, bound.described))
+    }
+
+    fn bind_aggregate_call(&mut self, call: &ast::AggregateCall) -> Result<DescribedAggregate> {
         let name = call.function.as_str();
         let function = lookup_aggregate(name).ok_or_else(|| unsupported(name))?;
         let before = std::mem::replace(&mut self.block().aggregates_allowed, AggregatesAllowed::Inside);
@@ -217,16 +229,7 @@ impl Binder<'_> {
         if arguments.len() > function.arity.1 {
             return Err(Error::new(isc::FUNMISMAT).with(name));
         }
-        let argument_types: Vec<ColumnType> = arguments.iter().map(|argument| argument.column_type).collect();
-        let result = (function.result)(function.name, &argument_types)?;
-        Ok(AggregateCall {
-            function,
-            arguments: arguments.into_iter().map(|argument| argument.expression).collect(),
-            argument_types,
-            result,
-            distinct: call.distinct && !ignores_distinct(name),
-            filter,
-        })
+        self.described_aggregate(call, function, arguments, filter)
     }
 
     /// Tells parameters among the arguments their types: those of LIST are texts of one character.
@@ -277,7 +280,7 @@ impl Binder<'_> {
     pub(crate) fn bind_window(&mut self, call: &ast::WindowCall) -> Result<Bound> {
         self.check_aggregates_allowed()?;
         let specification = self.window_specification(&call.over)?;
-        let (function, result) = self.bind_window_function(call)?;
+        let (function, result, described) = self.bind_window_function(call)?;
         let partition = specification
             .partition_by
             .iter()
@@ -304,7 +307,7 @@ impl Binder<'_> {
         let frame = self.bind_frame(specification.frame.as_ref(), order.is_empty())?;
         self.block().windows.push(BoundWindow { partition, order, call: WindowCall { function, frame } });
         let place = self.block().windows.len() - 1;
-        Ok(Bound::new(Expression::Window(place), result.sql_type, result.nullable))
+        Ok(narrowed(Bound::new(Expression::Window(place), result.sql_type, result.nullable), described))
     }
 
     /// The window itself: a named one, or one that refines it.
@@ -390,7 +393,31 @@ impl Binder<'_> {
         })
     }
 
-    fn bind_window_function(&mut self, call: &ast::WindowCall) -> Result<(WindowFunction, ColumnType)> {
+    /// A window function, the type in which it is computed, and the one that it is said to have.
+    fn bind_window_function(
+        &mut self,
+        call: &ast::WindowCall,
+    ) -> Result<(WindowFunction, ColumnType, SqlType)> {
+        let name = call.call.function.as_str();
+        if lookup_aggregate(name).is_some() {
+            let DescribedAggregate { call, described } = self.bind_window_aggregate(&call.call)?;
+            let result = call.result;
+            return Ok((WindowFunction::Aggregate(call), result, described));
+        }
+        let (function, result) = self.bind_ranking_function(call)?;
+        let counts = matches!(
+            function,
+            WindowFunction::RowNumber
+                | WindowFunction::Rank
+                | WindowFunction::DenseRank
+                | WindowFunction::Ntile(_)
+        );
+        let described = if counts && self.is_in_dialect_1() { SqlType::Double } else { result.sql_type };
+        Ok((function, result, described))
+    }
+
+    /// A window function that is no aggregate.
+    fn bind_ranking_function(&mut self, call: &ast::WindowCall) -> Result<(WindowFunction, ColumnType)> {
         let name = call.call.function.as_str();
         let bigint = ColumnType { sql_type: SqlType::BIGINT, nullable: false };
         let double = ColumnType { sql_type: SqlType::Double, nullable: false };
@@ -406,9 +433,7 @@ impl Binder<'_> {
             return Ok(simple);
         }
         if !matches!(name, "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE" | "LAST_VALUE" | "NTH_VALUE") {
-            let bound = self.bind_window_aggregate(&call.call)?;
-            let result = bound.result;
-            return Ok((WindowFunction::Aggregate(bound), result));
+            return Err(unsupported(name));
         }
         let mut arguments = self.bind_aggregate_arguments(&call.call)?.into_iter();
         let mut first = arguments.next().ok_or_else(|| Error::new(isc::FUNMISMAT).with(name))?;
@@ -451,22 +476,38 @@ impl Binder<'_> {
     }
 
     /// An aggregate over a window: its arguments may themselves be aggregates of the groups.
-    fn bind_window_aggregate(&mut self, call: &ast::AggregateCall) -> Result<AggregateCall> {
+    fn bind_window_aggregate(&mut self, call: &ast::AggregateCall) -> Result<DescribedAggregate> {
         let name = call.function.as_str();
         let function = lookup_aggregate(name).ok_or_else(|| unsupported(name))?;
         let mut arguments = self.bind_aggregate_arguments(call)?;
         let filter = call.filter.as_ref().map(|filter| self.bind_condition(filter)).transpose()?;
         self.settle_arguments(name, &mut arguments)?;
+        self.described_aggregate(call, function, arguments, filter)
+    }
+
+    /// A call of an aggregate, with its arguments as the dialect takes them, and the type that it is said to have.
+    fn described_aggregate(
+        &self,
+        call: &ast::AggregateCall,
+        function: &'static AggregateFunction,
+        mut arguments: Vec<Bound>,
+        filter: Option<Expression>,
+    ) -> Result<DescribedAggregate> {
+        let described = match self.is_in_dialect_1() {
+            true => aggregate_in_dialect_1(function.name, &mut arguments)?,
+            false => None,
+        };
         let argument_types: Vec<ColumnType> = arguments.iter().map(|argument| argument.column_type).collect();
         let result = (function.result)(function.name, &argument_types)?;
-        Ok(AggregateCall {
+        let call = AggregateCall {
             function,
             arguments: arguments.into_iter().map(|argument| argument.expression).collect(),
             argument_types,
             result,
-            distinct: call.distinct && !ignores_distinct(name),
+            distinct: call.distinct && !ignores_distinct(function.name),
             filter,
-        })
+        };
+        Ok(DescribedAggregate { call, described: described.unwrap_or(result.sql_type) })
     }
 }
 

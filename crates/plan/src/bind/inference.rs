@@ -183,7 +183,10 @@ impl Binder<'_> {
         left: &Bound,
         right: &Bound,
     ) -> Option<Box<Shape>> {
-        self.shaped(&[left, right], |shapes| pair(shapes, |pair| Part::Arithmetic(operator, pair)))
+        let in_dialect_1 = self.is_in_dialect_1();
+        self.shaped(&[left, right], |shapes| {
+            pair(shapes, |parts| Part::Arithmetic { operator, parts, in_dialect_1 })
+        })
     }
 
     /// The shape of `-operand`.

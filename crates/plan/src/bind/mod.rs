@@ -23,6 +23,7 @@
 //! | `array` | elements of arrays, and where arrays cannot stand |
 //! | `label` | names of result columns |
 //! | `data_type` | types as they are written |
+//! | `dialect_one` | what values are in SQL dialect 1 |
 //! | `error` | the statuses of binding |
 
 mod alone;
@@ -32,6 +33,7 @@ mod changed;
 mod collating;
 pub mod data_type;
 mod derived;
+mod dialect_one;
 mod dml;
 mod error;
 mod expression;

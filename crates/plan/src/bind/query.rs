@@ -327,6 +327,7 @@ impl Binder<'_> {
                     column_type: column.column_type,
                     origin: column.origin,
                     shape: None,
+                    computed_as: None,
                 }))
             }));
         }
@@ -572,6 +573,7 @@ impl BoundSubquery {
                 origin: column.origin.clone(),
                 // Nothing outside of the query reaches its parameters.
                 shape: column.shape.as_ref().map(|_| Box::new(Shape::unknown())),
+                computed_as: None,
             }),
             _ => Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_COUNT_MISMATCH)),
         }

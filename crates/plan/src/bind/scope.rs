@@ -209,6 +209,7 @@ impl Binder<'_> {
             column_type: column.column_type,
             origin: Some(column.origin.clone()),
             shape: None,
+            computed_as: None,
         })
     }
 

@@ -14,7 +14,7 @@ pub struct Environment {
     pub catalog: Arc<Catalog>,
     /// Character set of the attachment: that of its literals.
     pub character_set: CharacterSet,
-    /// SQL dialect, 1 or 3.
+    /// SQL dialect of the statement, 1 to 3.
     pub dialect: u8,
     /// Whether queries hurry to their first rows that do not say (OPTIMIZE FOR).
     pub first_rows: bool,
@@ -23,14 +23,9 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// How sources of definitions are parsed.
+    /// How sources of definitions are parsed: in the database's dialect.
     pub(crate) fn parse_options(&self) -> ParseOptions {
-        ParseOptions {
-            dialect: match self.dialect {
-                1 => Dialect::One,
-                _ => Dialect::Three,
-            },
-        }
+        ParseOptions::of(Dialect::numbered(self.catalog.database.dialect))
     }
 }
 

@@ -39,7 +39,14 @@ pub(crate) enum Part {
     /// Something that passes no type on. Its own one, if that is known.
     Opaque(Option<ColumnType>),
     /// `+ - * /`
-    Arithmetic(ArithmeticOperator, Box<[Shape; 2]>),
+    Arithmetic {
+        /// The operator.
+        operator: ArithmeticOperator,
+        /// Both sides.
+        parts: Box<[Shape; 2]>,
+        /// Whether dialect 1 says of which type it is.
+        in_dialect_1: bool,
+    },
     /// `-x`
     Negate(Box<Shape>),
     /// `||`
@@ -92,7 +99,7 @@ impl Shape {
         match &self.part {
             Part::Parameter(_) => true,
             Part::Opaque(_) => false,
-            Part::Arithmetic(_, parts) | Part::Concatenate(parts) | Part::Choice(parts) => {
+            Part::Arithmetic { parts, .. } | Part::Concatenate(parts) | Part::Choice(parts) => {
                 parts.iter().any(Shape::listens)
             }
             Part::SubstringSimilar(parts) => parts.iter().any(Shape::listens),
@@ -114,7 +121,7 @@ impl Shape {
         match &mut self.part {
             Part::Parameter(number) => parameters.tell(*number, wanted, as_text),
             Part::Opaque(_) => Ok(()),
-            Part::Arithmetic(_, parts) | Part::Concatenate(parts) | Part::Choice(parts) => {
+            Part::Arithmetic { parts, .. } | Part::Concatenate(parts) | Part::Choice(parts) => {
                 parts.iter_mut().try_for_each(|part| part.tell(parameters, wanted, as_text))
             }
             Part::SubstringSimilar(parts) => {
@@ -150,9 +157,13 @@ impl Part {
         Ok(match self {
             Part::Parameter(number) => parameters.known(*number),
             Part::Opaque(known) => *known,
-            Part::Arithmetic(operator, parts) => {
+            Part::Arithmetic { operator, parts, in_dialect_1 } => {
                 let [left, right] = parts.as_mut();
-                arithmetic_type(*operator, left.describe(parameters)?, right.describe(parameters)?)?
+                let (left, right) = (left.describe(parameters)?, right.describe(parameters)?);
+                match in_dialect_1 {
+                    true => arithmetic_type_in_dialect_1(*operator, left, right)?,
+                    false => arithmetic_type(*operator, left, right)?,
+                }
             }
             Part::Negate(operand) => match operand.describe(parameters)? {
                 Some(known) => {
@@ -260,6 +271,24 @@ pub(crate) fn arithmetic_type(
         (None, None) => return Err(refused(invalid_type(operator))),
     };
     Ok(Some(ColumnType { sql_type, nullable }))
+}
+
+/// As [`arithmetic_type`], in dialect 1: beside an unknown type a value keeps its own, and nothing is multiplied by one.
+pub(crate) fn arithmetic_type_in_dialect_1(
+    operator: ArithmeticOperator,
+    left: Option<ColumnType>,
+    right: Option<ColumnType>,
+) -> Result<Option<ColumnType>> {
+    if operator == ArithmeticOperator::Multiply && (left.is_none() || right.is_none()) {
+        return Err(refused(isc::DSQL_INVALID_TYPE_MULTIP_DIAL1));
+    }
+    if left.is_none() && right.is_none() {
+        return Err(refused(invalid_type(operator)));
+    }
+    let unknown = ColumnType { sql_type: SqlType::Null, nullable: false };
+    let (left, right) = (left.unwrap_or(unknown), right.unwrap_or(unknown));
+    let sql_type = arithmetic::result_type_in_dialect_1(operator, &left.sql_type, &right.sql_type)?;
+    Ok(Some(ColumnType { sql_type, nullable: left.nullable || right.nullable }))
 }
 
 /// The type of an arithmetic expression that has an unknown type on one side.

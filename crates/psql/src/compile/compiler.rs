@@ -503,9 +503,8 @@ pub(super) fn positioned_in(statement: &ast::PsqlStatement, found: &mut HashSet<
 
 /// The value of a default kept as text: `DEFAULT 5`, `= 5` or just `5`.
 pub(super) fn parsed_default(environment: &Environment, source: &str) -> Result<ast::Expression> {
-    let dialect =
-        if environment.dialect == 1 { farbird_sql::Dialect::One } else { farbird_sql::Dialect::Three };
-    let options = farbird_sql::ParseOptions { dialect };
+    let dialect = farbird_sql::Dialect::numbered(environment.catalog.database.dialect);
+    let options = farbird_sql::ParseOptions::of(dialect);
     let text = source.trim_start();
     let marked =
         text.starts_with('=') || text.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("DEFAULT"));

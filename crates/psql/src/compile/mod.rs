@@ -124,9 +124,8 @@ fn stored_environment(catalog: &Arc<Catalog>) -> Environment {
 }
 
 fn parse_body(source: &str, environment: &Environment) -> Result<ast::RoutineBody> {
-    let dialect =
-        if environment.dialect == 1 { farbird_sql::Dialect::One } else { farbird_sql::Dialect::Three };
-    farbird_sql::parse_psql_body(source, &farbird_sql::ParseOptions { dialect })
+    let dialect = farbird_sql::Dialect::numbered(environment.dialect);
+    farbird_sql::parse_psql_body(source, &farbird_sql::ParseOptions::of(dialect))
 }
 
 /// Compiles a stored procedure.

@@ -100,7 +100,11 @@ impl Session {
         }
         self.objects.statement(text.statement)?.prepared = Some(prepared);
         let data = self.statement_information(engine, &text.items, text.buffer_length.0)?;
-        Ok(Response::data(Handle(flags), data))
+        let mut response = Response::data(Handle(flags), data);
+        if let Some(warnings) = self.attachment()?.statement_warnings(engine) {
+            response.status = response.status.with_warnings(&warnings);
+        }
+        Ok(response)
     }
 
     fn prepare_engine(

@@ -9,6 +9,7 @@ use crate::ast::query::{Limit, OrderItem, Plan, Query, SelectItem, SelectStateme
 use crate::ast::routine::ParameterDeclaration;
 use crate::ast::session::SessionStatement;
 use crate::ast::transaction::TransactionStatement;
+use farbird_types::Error;
 
 /// A statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Statement {
     pub kind: StatementKind,
     /// Number of `?` in its text.
     pub parameter_count: u32,
+    /// What its client is warned of: what means something else in another dialect.
+    pub warnings: Option<Error>,
 }
 
 /// The kinds of statements.

@@ -35,12 +35,35 @@ pub(crate) struct Lexer<'a> {
     column: u32,
     /// Where the last token began.
     last: Option<Position>,
+    /// Whether something has stood in double quotes.
+    double_quotes: bool,
+    /// What dialect 2 warns of.
+    warnings: Option<Error>,
 }
 
 impl<'a> Lexer<'a> {
     /// A lexer at the beginning of a text.
     pub(crate) fn new(text: &'a str, dialect: Dialect) -> Lexer<'a> {
-        Lexer { text, dialect, offset: 0, line: 1, column: 1, last: None }
+        Lexer {
+            text,
+            dialect,
+            offset: 0,
+            line: 1,
+            column: 1,
+            last: None,
+            double_quotes: false,
+            warnings: None,
+        }
+    }
+
+    /// Whether something has stood in double quotes so far: a string or a name, by the dialect.
+    pub(crate) fn has_double_quotes(&self) -> bool {
+        self.double_quotes
+    }
+
+    /// What dialect 2 warns of.
+    pub(crate) fn take_warnings(&mut self) -> Option<Error> {
+        self.warnings.take()
     }
 
     /// The next token; [`TokenKind::End`] again and again at the end.
@@ -128,12 +151,14 @@ impl<'a> Lexer<'a> {
         Ok(TokenKind::Text(value))
     }
 
-    /// `"..."`: a name in dialect 3, a string in dialect 1.
+    /// `"..."`: a name in dialect 3, a string in dialect 1, and nothing in dialect 2.
     fn double_quoted(&mut self, position: Position) -> Result<TokenKind, Error> {
         let mut value = String::new();
         self.quoted(b'"', &mut value)?;
+        self.double_quotes = true;
         match self.dialect {
             Dialect::One => Ok(TokenKind::Text(value)),
+            Dialect::Two => Err(error::bad_name(isc::INVALID_STRING_CONSTANT, position)),
             Dialect::Three => {
                 // Trailing spaces are no part of a name, as the catalog pads with them.
                 value.truncate(value.trim_end_matches(' ').len());

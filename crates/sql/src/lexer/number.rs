@@ -5,7 +5,8 @@
 use super::{Lexer, TokenKind};
 use crate::Dialect;
 use crate::ast::Literal;
-use farbird_types::ExactWidth;
+use crate::limits::WARNING_CODES_MAX;
+use farbird_types::{Error, ExactWidth, isc};
 
 /// Most hexadecimal digits of a number: those of an INT128.
 const HEX_DIGITS_MAX: usize = 32;
@@ -41,7 +42,11 @@ impl Lexer<'_> {
         match self.decimal_digits() {
             Some(digits) => {
                 let text = self.slice(start, self.offset);
-                classify(&digits, text, self.dialect)
+                let number = classify(&digits, text, self.dialect);
+                if self.dialect == Dialect::Two && is_otherwise_in_dialect_1(&number) {
+                    self.warn_of_number(text);
+                }
+                number
             }
             // Firebird takes a number with a fault for a character that begins no token.
             None => {
@@ -50,6 +55,18 @@ impl Lexer<'_> {
                 TokenKind::Unknown
             }
         }
+    }
+
+    /// Says that a number is another one in dialect 1.
+    fn warn_of_number(&mut self, text: &str) {
+        let warning = Error::new(isc::DSQL_WARNING_NUMBER_AMBIGUOUS)
+            .with(text)
+            .and(isc::DSQL_WARNING_NUMBER_AMBIGUOUS1);
+        self.warnings = Some(match self.warnings.take() {
+            Some(before) if before.items().len() >= WARNING_CODES_MAX => before,
+            Some(before) => before.and_all(warning),
+            None => warning,
+        });
     }
 
     fn hexadecimal(&mut self) -> Option<TokenKind> {
@@ -141,6 +158,15 @@ fn classify(digits: &Digits, text: &str, dialect: Dialect) -> TokenKind {
             })
         }
     }
+}
+
+/// Whether dialect 1 makes a double of an exact number.
+fn is_otherwise_in_dialect_1(number: &TokenKind) -> bool {
+    use Literal::{Exact, Integer};
+    matches!(
+        number,
+        TokenKind::Number(Exact { width: ExactWidth::Int64, .. } | Integer { width: ExactWidth::Int64, .. })
+    )
 }
 
 /// DOUBLE PRECISION, or DECFLOAT where that is too small or too coarse.

@@ -1,17 +1,21 @@
 //! The parser's place in the text: looking at tokens, taking them, and the small things made of one or two.
 
-use crate::Dialect;
+use crate::ParseOptions;
 use crate::ast::{Literal, Name, ObjectName, Position, Source};
 use crate::error;
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::limits::{DEPTH_MAX, PARAMETERS_MAX};
+use crate::limits::{DEPTH_MAX, PARAMETERS_MAX, WARNING_CODES_MAX};
 use farbird_types::{Error, Result, isc};
 use std::collections::VecDeque;
 
 /// A parser at a place in a text.
 pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
-    pub(super) dialect: Dialect,
+    pub(super) options: ParseOptions,
+    /// Whether a type has been written that another dialect takes for another one.
+    pub(super) has_ambiguous_type: bool,
+    /// What its client is warned of.
+    warnings: Option<Error>,
     /// The token to be taken next.
     current: Token,
     /// Those behind it that somebody looked at.
@@ -40,12 +44,14 @@ pub(super) struct OuterHeight(u32);
 
 impl<'a> Parser<'a> {
     /// A parser at the beginning of a text.
-    pub(super) fn new(text: &'a str, dialect: Dialect) -> Parser<'a> {
-        let mut lexer = Lexer::new(text, dialect);
+    pub(super) fn new(text: &'a str, options: ParseOptions) -> Parser<'a> {
+        let mut lexer = Lexer::new(text, options.dialect);
         let current = lexer.next_token();
         Parser {
             lexer,
-            dialect,
+            options,
+            has_ambiguous_type: false,
+            warnings: None,
             current,
             ahead: VecDeque::new(),
             followed: 0,
@@ -59,6 +65,28 @@ impl<'a> Parser<'a> {
     /// Number of `?` so far.
     pub(super) fn parameter_count(&self) -> u32 {
         self.parameters
+    }
+
+    /// Whether something has been read that another dialect takes for something else.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.has_ambiguous_type || self.lexer.has_double_quotes()
+    }
+
+    /// One more thing to warn of.
+    pub(super) fn warn(&mut self, warning: Error) {
+        self.warnings = Some(match self.warnings.take() {
+            Some(before) if before.items().len() >= WARNING_CODES_MAX => before,
+            Some(before) => before.and_all(warning),
+            None => warning,
+        });
+    }
+
+    /// What there is to warn of.
+    pub(super) fn take_warnings(&mut self) -> Option<Error> {
+        if let Some(warning) = self.lexer.take_warnings() {
+            self.warn(warning);
+        }
+        self.warnings.take()
     }
 
     // Depth.

@@ -2,8 +2,8 @@
 
 use super::cursor::Parser;
 use crate::ast::{ArrayBounds, BlobSubtype, DataType, DataTypeKind, Name, TypedName};
+use crate::error;
 use crate::lexer::TokenKind;
-use crate::{Dialect, error};
 use farbird_types::{Result, isc};
 
 /// Digits of NUMERIC and DECIMAL without a precision.
@@ -115,7 +115,10 @@ impl Parser<'_> {
         match self.keyword().unwrap_or_default() {
             "SMALLINT" => self.take_type(DataTypeKind::Smallint),
             "INTEGER" | "INT" => self.take_type(DataTypeKind::Integer),
-            "BIGINT" => self.take_type(DataTypeKind::Bigint),
+            "BIGINT" => {
+                self.check_type_is_known("BIGINT")?;
+                self.take_type(DataTypeKind::Bigint)
+            }
             "INT128" => self.take_type(DataTypeKind::Int128),
             "BOOLEAN" => self.take_type(DataTypeKind::Boolean),
             "REAL" => self.take_type(DataTypeKind::Float),
@@ -145,9 +148,11 @@ impl Parser<'_> {
                 Ok(DataTypeKind::Double)
             }
             "DECFLOAT" => self.decfloat(),
-            "DATE" if self.dialect == Dialect::One => self.take_type(DataTypeKind::Timestamp),
-            "DATE" => self.take_type(DataTypeKind::Date),
-            "TIME" => self.time(DataTypeKind::Time, DataTypeKind::TimeTz),
+            "DATE" => self.date(),
+            "TIME" => {
+                self.check_type_is_known("TIME")?;
+                self.time(DataTypeKind::Time, DataTypeKind::TimeTz)
+            }
             "TIMESTAMP" => self.time(DataTypeKind::Timestamp, DataTypeKind::TimestampTz),
             "CHAR" | "CHARACTER" | "VARCHAR" => self.character_type(),
             "NCHAR" | "NATIONAL" => self.national_type(),
@@ -197,6 +202,7 @@ impl Parser<'_> {
             }
         }
         self.expect_symbol(")")?;
+        self.check_numeric(precision)?;
         Ok((u8::try_from(precision).unwrap_or(PRECISION_DEFAULT), u8::try_from(scale).unwrap_or(0)))
     }
 

@@ -515,6 +515,13 @@ impl Parser<'_> {
             "RESETTING" => ContextVariable::Resetting,
             _ => return Ok(None),
         };
+        match variable {
+            ContextVariable::CurrentDate => self.check_type_is_known("DATE")?,
+            ContextVariable::CurrentTime { .. } | ContextVariable::LocalTime { .. } => {
+                self.check_type_is_known("TIME")?;
+            }
+            _ => {}
+        }
         self.take();
         Ok(Some(match variable {
             ContextVariable::CurrentTime { precision } => {

@@ -13,8 +13,8 @@ impl Parser<'_> {
             Some("UNKNOWN") => return Ok(self.take_for(Literal::Unknown)),
             Some("TRUE") => return Ok(self.take_for(Literal::Boolean(true))),
             Some("FALSE") => return Ok(self.take_for(Literal::Boolean(false))),
-            Some("DATE") => return self.typed_text(Literal::Date),
-            Some("TIME") => return self.typed_text(Literal::Time),
+            Some("DATE") => return self.date_or_time("DATE", Literal::Date),
+            Some("TIME") => return self.date_or_time("TIME", Literal::Time),
             Some("TIMESTAMP") => return self.typed_text(Literal::Timestamp),
             _ => {}
         }
@@ -40,6 +40,13 @@ impl Parser<'_> {
     fn take_for(&mut self, literal: Literal) -> Literal {
         self.take();
         literal
+    }
+
+    /// DATE or TIME before a string, which dialect 1 does not have.
+    fn date_or_time(&mut self, name: &str, literal: fn(String) -> Literal) -> Result<Literal> {
+        let literal = self.typed_text(literal)?;
+        self.check_type_is_known(name)?;
+        Ok(literal)
     }
 
     /// DATE, TIME or TIMESTAMP before a string.

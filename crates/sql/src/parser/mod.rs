@@ -20,6 +20,7 @@
 mod cursor;
 mod data_type;
 mod ddl;
+mod dialect;
 mod expression;
 mod function;
 mod literal;
@@ -35,20 +36,14 @@ mod window;
 
 use crate::ast::{
     Check, Computed, DataType, DefaultValue, Expression, RoutineBody, SelectStatement, Statement,
+    StatementKind,
 };
 use crate::limits::STATEMENT_BYTES_MAX;
-use crate::{Dialect, error};
+use crate::{ParseOptions, error};
 use cursor::Parser;
 use farbird_types::Result;
 
 pub use plan::indexes_of_plans;
-
-/// What a parser must know besides the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ParseOptions {
-    /// The attachment's dialect.
-    pub dialect: Dialect,
-}
 
 /// Parses one statement; a semicolon may end it.
 ///
@@ -60,7 +55,10 @@ pub fn parse_statement(text: &str, options: &ParseOptions) -> Result<Statement> 
     let kind = parser.statement()?;
     parser.eat_symbol(";");
     parser.expect_end()?;
-    Ok(Statement { kind, parameter_count: parser.parameter_count() })
+    if matches!(kind, StatementKind::Ddl(_)) {
+        parser.check_definition_is_clear()?;
+    }
+    Ok(Statement { kind, parameter_count: parser.parameter_count(), warnings: parser.take_warnings() })
 }
 
 /// Parses a value or predicate and nothing else.
@@ -149,5 +147,5 @@ fn parser<'a>(text: &'a str, options: &ParseOptions) -> Result<Parser<'a>> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(error::limit_exceeded("statement length"));
     }
-    Ok(Parser::new(text, options.dialect))
+    Ok(Parser::new(text, *options))
 }

@@ -10,7 +10,7 @@ use farbird_types::Result;
 
 /// The names of the indexes in the PLAN clauses of a text, which may be a piece of a definition: nothing else of it is looked at.
 pub fn indexes_of_plans(text: &str, options: &ParseOptions) -> BTreeSet<String> {
-    let mut parser = Parser::new(text, options.dialect);
+    let mut parser = Parser::new(text, *options);
     let mut names = BTreeSet::new();
     while !matches!(parser.peek(), TokenKind::End) {
         match parser.at_keyword("PLAN") {

@@ -46,7 +46,10 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         let kind = self.statement()?;
-        Ok(Explain { analyze, statement: Statement { kind, parameter_count: self.parameter_count() } })
+        Ok(Explain {
+            analyze,
+            statement: Statement { kind, parameter_count: self.parameter_count(), warnings: None },
+        })
     }
 
     /// UPDATE, or UPDATE OR INSERT.

@@ -1,4 +1,4 @@
-//! The operators `+ - * / ||` by the typing rules of SQL dialect 3.
+//! The operators `+ - * / ||` by the typing rules of SQL dialect 3, and the types that dialect 1 gives them instead.
 //!
 //! A statement's preparation asks for the type of an expression, its execution for the value: `result_type` and
 //! `apply`, `negated_type` and `negate`, `concatenated_type` and `concatenate`. `common_type` finds the type of a CASE
@@ -10,6 +10,7 @@
 mod common;
 mod concatenation;
 mod date_time;
+mod dialect_one;
 mod numeric;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,9 @@ mod types;
 
 pub use common::{common_type, common_type_in};
 pub use concatenation::{concatenate, concatenated_type};
+pub use dialect_one::{
+    average_type_in_dialect_1, negated_type_in_dialect_1, result_type_in_dialect_1, sum_type_in_dialect_1,
+};
 pub use types::{negated_type, result_type};
 
 use crate::convert::CastContext;

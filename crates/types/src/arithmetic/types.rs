@@ -53,23 +53,23 @@ pub fn negated_type(operand: &SqlType) -> Result<SqlType> {
     }
 }
 
-fn refused(rule: u32) -> Error {
+pub(super) fn refused(rule: u32) -> Error {
     Error::new(isc::DSQL_ERROR).and(isc::EXPRESSION_EVAL_ERR).and(rule)
 }
 
-fn no_blob() -> Error {
+pub(super) fn no_blob() -> Error {
     Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-607).and(isc::DSQL_NO_BLOB_ARRAY)
 }
 
-fn is_text(sql_type: &SqlType) -> bool {
+pub(super) fn is_text(sql_type: &SqlType) -> bool {
     matches!(sql_type, SqlType::Text(_))
 }
 
-fn is_blob(sql_type: &SqlType) -> bool {
+pub(super) fn is_blob(sql_type: &SqlType) -> bool {
     matches!(sql_type, SqlType::Blob { .. } | SqlType::Array)
 }
 
-fn is_date_or_time(sql_type: &SqlType) -> bool {
+pub(super) fn is_date_or_time(sql_type: &SqlType) -> bool {
     matches!(
         sql_type,
         SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimeTz | SqlType::TimestampTz
@@ -80,11 +80,11 @@ fn is_approximate(sql_type: &SqlType) -> bool {
     matches!(sql_type, SqlType::Float | SqlType::Double)
 }
 
-fn is_decimal(sql_type: &SqlType) -> bool {
+pub(super) fn is_decimal(sql_type: &SqlType) -> bool {
     matches!(sql_type, SqlType::DecFloat16 | SqlType::DecFloat34)
 }
 
-fn is_number(sql_type: &SqlType) -> bool {
+pub(super) fn is_number(sql_type: &SqlType) -> bool {
     matches!(sql_type, SqlType::Exact { .. }) || is_approximate(sql_type) || is_decimal(sql_type)
 }
 
@@ -152,7 +152,7 @@ fn inexact_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
 }
 
 /// The subtype with the higher number: DECIMAL over NUMERIC over integers.
-fn finer(left: ExactSubtype, right: ExactSubtype) -> ExactSubtype {
+pub(super) fn finer(left: ExactSubtype, right: ExactSubtype) -> ExactSubtype {
     if left as u8 >= right as u8 { left } else { right }
 }
 

@@ -80,7 +80,7 @@ impl Program {
 impl Query {
     pub(super) fn new(kind: ast::StatementKind, parameters: Vec<Source>, singular: bool) -> Query {
         let parameter_count = u32::try_from(parameters.len()).unwrap_or(u32::MAX);
-        let tree = ast::Statement { kind, parameter_count };
+        let tree = ast::Statement { kind, parameter_count, warnings: None };
         let sql = tree.to_string().into();
         Query { tree: Arc::new(tree), sql, parameters, singular, different_by: Vec::new() }
     }
