@@ -30,7 +30,7 @@ impl Services {
     /// One.
     ///
     /// # Errors
-    /// `isc_adm_task_denied` for others.
+    /// `isc_insufficient_svc_privileges` for others.
     pub async fn open_databases(&self) -> Result<OpenDatabases> {
         let question = self.ask_service(Vec::new(), &[spb::info::SVR_DB_INFO])?;
         let response = question.response().await?;
