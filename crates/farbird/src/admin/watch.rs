@@ -1,6 +1,6 @@
-//! Asking again and again, until Ctrl-C.
+//! Asking again and again, until Ctrl-C or until nobody reads on (`| head`).
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -25,16 +25,21 @@ pub(super) fn run(
         if replaces {
             terminal.clear_screen()?;
         }
-        let mut out = std::io::stdout().lock();
-        out.write_all(told.as_bytes())?;
-        if replaces {
-            writeln!(out, "\nevery {seconds} s; Ctrl-C ends")?;
+        let below = if replaces { format!("\nevery {seconds} s; Ctrl-C ends\n") } else { String::new() };
+        match print(&told, &below) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
+            printed => printed?,
         }
-        out.flush()?;
-        drop(out);
         while begun.elapsed() < pause && !interrupt.cancel().is_raised() {
             std::thread::sleep(LOOK_EVERY);
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn print(told: &str, below: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(told.as_bytes())?;
+    out.write_all(below.as_bytes())?;
+    out.flush()
 }
