@@ -28,13 +28,14 @@ impl Session {
     /// handle. What the client waits for on one that it had before ends.
     ///
     /// # Errors
-    /// `isc_net_event_listen_err` if no port can be had.
+    /// `isc_net_event_listen_err` if no port can be had, or the client has gone.
     pub(super) fn connect_request(&mut self) -> Result<Response> {
         let listener = self.attachment()?.listen();
         self.events = None;
         // An origin in this process makes its second connection as programs on this machine do.
         let near = self.events_port.near();
-        let (local, peer) = self.output.addresses().unwrap_or((near, near));
+        let addresses = self.output.addresses().map_err(|_| Error::new(isc::NET_EVENT_LISTEN_ERR))?;
+        let (local, peer) = addresses.unwrap_or((near, near));
         let (auxiliary, address) = Auxiliary::offer(&self.events_port, local, peer.ip())?;
         self.events = Some(Events { listener, auxiliary });
         Ok(Response { data: socket_address(address, self.line.is_macos), ..Response::success() })

@@ -72,9 +72,14 @@ impl Output {
     }
 
     /// Both ends of the socket, while a thread works: the server's, then the client's. `None` for a socket that is not of the network.
-    pub(crate) fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
-        let socket = self.socket.as_ref()?;
-        Some((socket.local_addr().ok()?.as_socket()?, socket.peer_addr().ok()?.as_socket()?))
+    ///
+    /// # Errors
+    /// The client has gone, or no thread works.
+    pub(crate) fn addresses(&self) -> io::Result<Option<(SocketAddr, SocketAddr)>> {
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let Some(local) = socket.local_addr()?.as_socket() else { return Ok(None) };
+        let peer = socket.peer_addr()?.as_socket().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(Some((local, peer)))
     }
 
     /// Gives the socket back, and memory that a resting connection does not need.
@@ -255,5 +260,28 @@ impl Output {
         if self.buffer.len() >= FLUSH_BYTES {
             self.flush();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_has_gone_is_not_taken_for_one_inside() {
+        let mut output = Output::new(Arc::new(ConnectionInput::new()));
+        assert!(output.addresses().is_err());
+        let (inside, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        output.connect(Arc::new(inside.into()));
+        assert_eq!(output.addresses().unwrap(), None);
+        // A socket of the network that has no client.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = std::net::TcpStream::connect(address).unwrap();
+        let ends = Some((client.local_addr().unwrap(), address));
+        output.connect(Arc::new(client.into()));
+        assert_eq!(output.addresses().unwrap(), ends);
+        output.connect(Arc::new(listener.into()));
+        assert!(output.addresses().is_err());
     }
 }
