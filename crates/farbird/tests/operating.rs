@@ -317,8 +317,8 @@ fn all_other_questions_have_answers() {
         .take(2)
         .map(|line| line.expect("a line"))
         .collect();
-    watched.kill().expect("ended");
-    watched.wait().expect("ended");
+    // Nobody reads on, as with `| head`: that is its end, and no failure.
+    assert_eq!(watched.wait().expect("ended").code(), Some(0));
     for line in lines {
         let told: Value = serde_json::from_str(&line).expect("an object in each line");
         assert!(list(&told, "figures").len() > 20);
@@ -547,6 +547,45 @@ fn a_backup_that_cannot_be_made_is_told_and_deletes_nothing() {
         metric(&metrics, "farbird_backups_failed_total{database=\"app.fbd\",schedule=\"nightly\"}");
     assert!(failures >= Some(1.0), "{metrics}");
     assert_eq!(backups_in(&shelf).len(), 1);
+}
+
+#[test]
+fn a_folder_that_is_lost_and_a_name_that_leads_nowhere_are_failures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shelf = folder.path().join("kept");
+    let settings = "[aliases]\naway = \"not-mounted/away.fbd\"\n\
+         [backups.yearly]\ndatabases = [\"app.fbd\", \"away\"]\nfolder = \"../kept\"\nevery-minutes = 525600\n";
+    let server = Server::start(folder.path(), "");
+    drop(server.create("app.fbd"));
+    drop(server);
+    let mut server = Server::start(folder.path(), settings);
+    let has = |answer: &Value, state: &str| list(answer, "backups").iter().any(|one| one["state"] == state);
+    server.wait("backups", "app.fbd", |answer| has(answer, "kept"));
+    let nowhere = "farbird_backups_failed_total{database=\"away\",schedule=\"yearly\"}";
+    let begun = Instant::now();
+    while metric(&server.metrics(), nowhere).is_none_or(|failed| failed < 1.0) {
+        assert!(begun.elapsed() < PATIENCE, "{}", server.metrics());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Something else is in the folder's place: nobody knows how the backups are, and when the last one was made is not forgotten.
+    fs::rename(&shelf, folder.path().join("lost")).expect("moved");
+    fs::write(&shelf, "a file").expect("written");
+    let answer = server.wait("backups", "app.fbd", |answer| has(answer, "unreadable"));
+    assert!(!has(&answer, "kept") && has(&answer, "due"), "{answer}");
+    let labels = "{database=\"app.fbd\",schedule=\"yearly\"}";
+    let metrics = server.metrics();
+    assert_eq!(metric(&metrics, &format!("farbird_backups_kept{labels}")), Some(0.0), "{metrics}");
+    let latest = metric(&metrics, &format!("farbird_backup_last_timestamp_seconds{labels}"));
+    assert!(latest > Some(1.7e9), "{metrics}");
+    // A server that finds it so at its start has a backup to make, and cannot.
+    server.process.kill().expect("ended");
+    server.process.wait().expect("ended");
+    let server = Server::start(folder.path(), settings);
+    let answer = server.wait("backups", "app.fbd", |answer| has(answer, "failed"));
+    let failed = list(&answer, "backups").iter().find(|one| one["state"] == "failed").expect("one");
+    assert!(failed["message"].as_str().is_some_and(|why| why.contains("cannot be used")), "{answer}");
+    let metrics = server.metrics();
+    assert_eq!(metric(&metrics, &format!("farbird_backups_failed_total{labels}")), Some(1.0), "{metrics}");
 }
 
 #[test]

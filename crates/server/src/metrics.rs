@@ -201,6 +201,10 @@ fn tell_histograms(databases: &[DatabaseFigures], metrics: &mut Metrics) {
 /// A database's name as clients use it; of the users' database, which none attaches to, its file's. Never a path that clients do not know:
 /// metrics are read without a login.
 fn name_in_metrics(shared: &Shared, path: &Path) -> String {
+    if path.is_relative() {
+        // The name in a schedule of backups that leads to no file.
+        return path.display().to_string();
+    }
     let file = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     shared.locations.name_of(path).unwrap_or_else(file)
 }

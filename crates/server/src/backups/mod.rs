@@ -8,7 +8,8 @@
 //! # Promises
 //! - A backup gets its name when it is whole, on the disk, and was read again and found sound. Old ones go only behind that: whatever
 //!   fails, a full disk too, leaves them where they are.
-//! - One is made at a time. What fails is logged, stands in metrics and FARBIRD$BACKUPS, and is tried again.
+//! - One is made at a time. What fails is logged, stands in metrics and FARBIRD$BACKUPS, and is tried again: a folder that cannot be used and
+//!   a name that leads to no database, too.
 //! - A database is known by its GUID: it is opened once to read it, and again when another file lies in its place.
 //! - A moment later than now, from a clock that was ahead, counts as none: it stops no backups.
 //! - The end of the server stops what runs; nothing incomplete is left behind.
@@ -49,6 +50,9 @@ struct Record {
     /// The file that was looked at, and its database's GUID, once that is known.
     seen: Option<FileIdentity>,
     guid: Option<String>,
+    /// The list as it was read last, and where its files lie.
+    list: List,
+    folder: PathBuf,
 }
 
 /// What tells a file from another one that is put in its place. Numbers of files are used again: so the moment of its making, too.
@@ -79,8 +83,10 @@ struct Subject<'s> {
     schedule: &'s BackupSchedule,
     /// As clients call it.
     name: String,
-    /// Its file.
+    /// Its file; the name once more where that leads to none now.
     path: PathBuf,
+    /// Why it leads to none.
+    unresolved: Option<Error>,
 }
 
 /// Makes backups when they are due, until the server ends.
@@ -113,21 +119,15 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 fn turn(shared: &Arc<Shared>, records: &mut BTreeMap<(PathBuf, String), Record>) {
     let mut known = BTreeSet::new();
     for schedule in &shared.config.backups {
-        let databases = databases_of(shared, schedule);
-        known.extend(databases.iter().map(|(_, path)| (path.clone(), schedule.name.clone())));
-        let folder = match folder_of(shared, schedule) {
-            Ok(folder) => folder,
-            Err(error) => {
-                tracing::error!(schedule = schedule.name, %error, "the folder of the backups cannot be used");
-                continue;
-            }
-        };
-        for (name, path) in databases {
+        let subjects = subjects_of(shared, schedule);
+        known.extend(subjects.iter().map(|subject| (subject.path.clone(), schedule.name.clone())));
+        let folder = folder_of(shared, schedule);
+        for subject in subjects {
             if *shared.stopping.borrow() {
                 return;
             }
-            let record = records.entry((path.clone(), schedule.name.clone())).or_default();
-            attend(shared, &Subject { schedule, name, path }, &folder, record);
+            let record = records.entry((subject.path.clone(), schedule.name.clone())).or_default();
+            attend(shared, &subject, &folder, record);
         }
     }
     records.retain(|key, _| known.contains(key));
@@ -135,66 +135,104 @@ fn turn(shared: &Arc<Shared>, records: &mut BTreeMap<(PathBuf, String), Record>)
 }
 
 /// Makes a backup of one database if it is due, and notes how things are.
-fn attend(shared: &Arc<Shared>, subject: &Subject<'_>, folder: &Path, record: &mut Record) {
+fn attend(shared: &Arc<Shared>, subject: &Subject<'_>, folder: &Folder, record: &mut Record) {
     let now = now_us();
-    let when = subject.schedule.when;
-    let seen = FileIdentity::of(&subject.path);
+    let seen = subject.unresolved.is_none().then(|| FileIdentity::of(&subject.path)).flatten();
     if record.seen != seen {
         // Another file: what was known is of the one before.
-        (record.seen, record.guid, record.failed) = (seen, None, None);
+        (record.seen, record.guid, record.failed, record.list) = (seen, None, None, List::default());
     }
-    if record.guid.is_none() && when.next(None, record.failed_before(now)) <= now {
-        match guid_of(shared, &subject.path) {
-            Ok(guid) => record.guid = Some(guid),
+    let shelf = match shelf_of(shared, subject, folder, record, now) {
+        Ok(shelf) => shelf,
+        Err(why) => {
+            if record.next(subject, now) <= now {
+                fail(subject, record, now, &why);
+            }
+            record.list.lose_sight();
+            return note(shared, subject, record, Next::Due(record.next(subject, now)));
+        }
+    };
+    let read = match shelf.read() {
+        Ok(list) => {
+            record.list = list;
+            Ok(())
+        }
+        Err(error) => {
+            record.list.lose_sight();
+            Err(error)
+        }
+    };
+    if record.next(subject, now) <= now {
+        match read {
+            Ok(()) => make_now(shared, subject, &shelf, record, now),
             Err(error) => fail(subject, record, now, &error.to_string()),
         }
     }
-    let Some(guid) = &record.guid else {
-        let next = when.next(None, record.failed_before(now));
-        return note(shared, subject, None, record, &List::default(), Next::Due(next));
+    note(shared, subject, record, Next::Due(record.next(subject, now_us())));
+}
+
+/// The shelf of a database, once it and its folder can be reached. A database is not opened for this before a backup is due.
+///
+/// # Errors
+/// What stands against it.
+fn shelf_of(
+    shared: &Arc<Shared>,
+    subject: &Subject<'_>,
+    folder: &Folder,
+    record: &mut Record,
+    now: i64,
+) -> std::result::Result<Shelf, String> {
+    if let Some(error) = &subject.unresolved {
+        return Err(error.to_string());
+    }
+    let folder = folder.as_ref().map_err(Clone::clone)?;
+    record.folder.clone_from(folder);
+    let guid = match &record.guid {
+        Some(guid) => guid.clone(),
+        None if record.next(subject, now) <= now => {
+            guid_of(shared, &subject.path).map_err(|error| error.to_string())?
+        }
+        None => return Err("the next attempt is not due".to_owned()),
     };
-    let shelf = Shelf::new(folder, &subject.name, guid, &subject.schedule.name, &subject.path);
-    let list = shelf.read();
-    let latest = list.as_ref().ok().and_then(|list| list.latest_us);
-    let list = match list {
-        _ if when.next(latest.filter(|at| *at <= now), record.failed_before(now)) > now => {
-            list.unwrap_or_default()
+    let shelf = Shelf::new(folder, &subject.name, &guid, &subject.schedule.name, &subject.path);
+    record.guid = Some(guid);
+    Ok(shelf)
+}
+
+/// Makes a backup that is due.
+fn make_now(shared: &Arc<Shared>, subject: &Subject<'_>, shelf: &Shelf, record: &mut Record, now: i64) {
+    if record.list.latest_us.is_some_and(|at| at > now) {
+        tracing::warn!(
+            database = %subject.path.display(), schedule = subject.schedule.name,
+            "the latest backup was begun later than now: a clock was ahead, and one is made now"
+        );
+    }
+    note(shared, subject, record, Next::Running(now));
+    match make(shared, subject.schedule, shelf, now) {
+        Ok(list) => {
+            record.counts.made += 1;
+            record.failed = None;
+            record.list = list;
+        }
+        Err(error) if *shared.stopping.borrow() => {
+            tracing::info!(database = %subject.path.display(), %error, "a scheduled backup was given up");
         }
         Err(error) => {
             fail(subject, record, now, &error.to_string());
-            List::default()
-        }
-        Ok(list) => {
-            if latest.is_some_and(|at| at > now) {
-                tracing::warn!(
-                    database = %subject.path.display(), schedule = subject.schedule.name,
-                    "the latest backup was begun later than now: a clock was ahead, and one is made now"
-                );
-            }
-            note(shared, subject, Some(&shelf), record, &list, Next::Running(now));
-            match make(shared, subject.schedule, &shelf, now) {
-                Ok(list) => {
-                    record.counts.made += 1;
-                    record.failed = None;
-                    list
-                }
-                Err(error) if *shared.stopping.borrow() => {
-                    tracing::info!(database = %subject.path.display(), %error, "a scheduled backup was given up");
-                    list
-                }
-                Err(error) => {
-                    fail(subject, record, now, &error.to_string());
-                    shelf.read().unwrap_or(list)
-                }
+            if let Ok(list) = shelf.read() {
+                record.list = list;
             }
         }
-    };
-    let now = now_us();
-    let next = when.next(list.latest_us.filter(|at| *at <= now), record.failed_before(now));
-    note(shared, subject, Some(&shelf), record, &list, Next::Due(next));
+    }
 }
 
 impl Record {
+    /// When the next attempt is due. A moment later than now, by a clock that was ahead, counts as none.
+    fn next(&self, subject: &Subject<'_>, now: i64) -> i64 {
+        let latest = self.list.latest_us.filter(|at| *at <= now);
+        subject.schedule.when.next(latest, self.failed_before(now))
+    }
+
     /// When the latest attempt has failed; one later than now, by a clock that was ahead, counts as none.
     fn failed_before(&self, now: i64) -> Option<i64> {
         self.failed.as_ref().map(|(at, _)| *at).filter(|at| *at <= now)
@@ -215,15 +253,9 @@ enum Next {
     Due(i64),
 }
 
-/// Writes down how things are, for those who ask. Without a shelf nothing is known of a list.
-fn note(
-    shared: &Shared,
-    subject: &Subject<'_>,
-    shelf: Option<&Shelf>,
-    record: &mut Record,
-    list: &List,
-    next: Next,
-) {
+/// Writes down how things are, for those who ask.
+fn note(shared: &Shared, subject: &Subject<'_>, record: &mut Record, next: Next) {
+    let list = &record.list;
     let newest = list.kept().next_back();
     record.counts.kept = list.kept().count() as u64;
     record.counts.latest_us = list.latest_us;
@@ -247,7 +279,7 @@ fn note(
         entries.push(BackupEntry { message: Some(why.clone()), ..entry(BackupState::Failed, Some(*at)) });
     }
     entries.extend(list.backups.iter().rev().map(|(kept, found)| BackupEntry {
-        file: shelf.map(|shelf| shelf.path(&kept.file)),
+        file: Some(record.folder.join(&kept.file)),
         bytes: Some(kept.bytes),
         rows: Some(kept.rows),
         duration_ms: Some(kept.duration_ms),
@@ -321,40 +353,44 @@ fn io_error(file: &str, error: &std::io::Error) -> Error {
         .with(error.to_string())
 }
 
+/// The folder of a schedule's backups, or why it cannot be used.
+type Folder = std::result::Result<PathBuf, String>;
+
 /// The folder of a schedule's backups, made if it is not there: for the server's user alone.
-fn folder_of(shared: &Shared, schedule: &BackupSchedule) -> std::io::Result<PathBuf> {
+fn folder_of(shared: &Shared, schedule: &BackupSchedule) -> Folder {
     let folder = shared.locations.data().join(&schedule.folder);
-    if !folder.is_dir() {
-        fs::create_dir_all(&folder)?;
-        #[cfg(unix)]
-        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-    }
-    folder.canonicalize()
+    let made = (|| {
+        if !folder.is_dir() {
+            fs::create_dir_all(&folder)?;
+            #[cfg(unix)]
+            fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        }
+        folder.canonicalize()
+    })();
+    made.map_err(|error| format!("the folder {} cannot be used: {error}", folder.display()))
 }
 
-/// The databases of a schedule: how they are called, and their files.
-fn databases_of(shared: &Shared, schedule: &BackupSchedule) -> Vec<(String, PathBuf)> {
-    let mut databases: BTreeMap<PathBuf, String> = BTreeMap::new();
+/// The databases of a schedule. One whose name leads to no file is there, too: it is not backed up, which somebody must be told.
+fn subjects_of<'s>(shared: &Shared, schedule: &'s BackupSchedule) -> Vec<Subject<'s>> {
+    let mut found: BTreeMap<PathBuf, (String, Option<Error>)> = BTreeMap::new();
     for name in &schedule.databases {
         if name == ALL_DATABASES {
-            databases.extend(databases_in(shared.locations.data()));
+            let all = databases_in(shared.locations.data()).into_iter();
+            found.extend(all.map(|(path, name)| (path, (name, None))));
             continue;
         }
         match shared.locations.resolve(name) {
-            Ok(path) => {
-                databases.insert(path, name.clone());
-            }
-            Err(error) => {
-                tracing::error!(schedule = schedule.name, database = name, %error, "there is no such database to back up");
-            }
-        }
+            Ok(path) => found.insert(path, (name.clone(), None)),
+            Err(error) => found.insert(PathBuf::from(name), (name.clone(), Some(error))),
+        };
     }
     let security = shared.locations.data().join(SECURITY_DATABASE);
-    databases.remove(&security);
+    found.remove(&security);
     if schedule.users {
-        databases.insert(security, SECURITY_DATABASE.to_owned());
+        found.insert(security, (SECURITY_DATABASE.to_owned(), None));
     }
-    databases.into_iter().map(|(path, name)| (name, path)).collect()
+    let subject = |(path, (name, unresolved))| Subject { schedule, name, path, unresolved };
+    found.into_iter().map(subject).collect()
 }
 
 /// The databases that lie in a folder itself.

@@ -67,6 +67,11 @@ impl List {
     pub(super) fn kept(&self) -> impl DoubleEndedIterator<Item = &Kept> {
         self.backups.iter().filter(|(_, found)| *found == Found::Kept).map(|(kept, _)| kept)
     }
+
+    /// The list cannot be read any more: nobody knows how the backups are.
+    pub(super) fn lose_sight(&mut self) {
+        self.backups.iter_mut().for_each(|(_, found)| *found = Found::Unreadable);
+    }
 }
 
 /// A backup that was made.
