@@ -159,7 +159,7 @@ async fn serve(
     external.serves(&server);
     announce(&server, &data, first_start)?;
     if let Some((address, names)) = status {
-        let address = status::serve(address, names, server.local_address(), server.observer()).await?;
+        let address = status::serve(address, names, &server).await?;
         writeln!(std::io::stdout(), "its status at http://{address}/")?;
     }
     let origin = match origin {

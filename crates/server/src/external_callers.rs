@@ -1,7 +1,7 @@
-//! Whose connections those are that EXECUTE STATEMENT makes to this server itself.
+//! Whose connections those are that this process makes to its own server: EXECUTE STATEMENT, and the status page.
 //!
-//! They come from this machine, but the passwords in them are guessed by whoever runs the statement. So failed logins are counted by that
-//! one, apart from those of all real peers: nobody is locked out by what others guess from inside.
+//! They come from this machine, but the passwords in them are guessed by whoever runs the statement, or stands before the page. So failed
+//! logins are counted by that, apart from those of all real peers: nobody is locked out by what others guess from inside.
 //!
 //! Whoever connects says so in this process, by the address of its own end, before it writes anything. Nothing of it comes over the
 //! line, where anybody could say it.
@@ -21,14 +21,23 @@ const LIFETIME: Duration = Duration::from_secs(180);
 /// Most connections that are awaited at a time.
 const AWAITED_MAX: usize = 100_000;
 
+/// Who has a connection made from this process to its own server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OwnCaller {
+    /// EXECUTE STATEMENT, of this session.
+    Statement(ExternalCaller),
+    /// Whoever logs in at the status page.
+    StatusPage,
+}
+
 /// Connections that are on their way, by the address that they come from.
 #[derive(Default)]
-pub struct ExternalCallers(Mutex<HashMap<SocketAddr, (ExternalCaller, Instant)>>);
+pub struct ExternalCallers(Mutex<HashMap<SocketAddr, (OwnCaller, Instant)>>);
 
 impl ExternalCallers {
     /// Says whose connection it is that comes from `local`; false if too many are awaited already.
     #[must_use]
-    pub fn introduce(&self, local: SocketAddr, caller: ExternalCaller) -> bool {
+    pub fn introduce(&self, local: SocketAddr, caller: OwnCaller) -> bool {
         let (mut awaited, now) = (self.0.lock(), Instant::now());
         if awaited.len() >= AWAITED_MAX {
             awaited.retain(|_, (_, until)| *until > now);
@@ -41,15 +50,19 @@ impl ExternalCallers {
     }
 
     /// Whose connection it is that comes from this address, if it is such a one.
-    pub(crate) fn take(&self, from: SocketAddr) -> Option<ExternalCaller> {
+    pub(crate) fn take(&self, from: SocketAddr) -> Option<OwnCaller> {
         let (caller, until) = self.0.lock().remove(&canonical(from))?;
         (until > Instant::now()).then_some(caller)
     }
 }
 
-/// The address by which a caller's failed logins are counted, which no real peer has: one for each user from each address.
-pub(crate) fn counted_as(caller: &ExternalCaller) -> IpAddr {
-    let by = (caller.address.map(network), &caller.user);
+/// The address by which a caller's failed logins are counted, which no real peer has: one for each user from each address, and one for
+/// the status page.
+pub(crate) fn counted_as(caller: &OwnCaller) -> IpAddr {
+    let by = match caller {
+        OwnCaller::Statement(caller) => Some((caller.address.map(network), &caller.user)),
+        OwnCaller::StatusPage => None,
+    };
     let hash = u128::from(BuildHasherDefault::<DefaultHasher>::default().hash_one(by));
     // Of networks that nobody gives out; peers are counted by the first half.
     IpAddr::V6(Ipv6Addr::from_bits((0xfc << 120) | ((hash >> 8) << 64)))
@@ -67,8 +80,13 @@ mod tests {
     use super::*;
     use crate::throttle::Throttle;
 
-    fn caller(user: &str) -> ExternalCaller {
-        ExternalCaller { depth: 1, address: Some(Ipv4Addr::LOCALHOST.into()), user: user.to_owned() }
+    fn caller(user: &str) -> OwnCaller {
+        statement(user, 1)
+    }
+
+    fn statement(user: &str, depth: u32) -> OwnCaller {
+        let address = Some(Ipv4Addr::LOCALHOST.into());
+        OwnCaller::Statement(ExternalCaller { depth, address, user: user.to_owned() })
     }
 
     #[test]
@@ -77,11 +95,11 @@ mod tests {
         let eve = counted_as(&caller("EVE"));
         while throttle.begin(eve, "SYSDBA", now).is_some() {}
         assert_eq!(throttle.begin(eve, "SYSDBA", now), None);
-        for other in [Ipv4Addr::LOCALHOST.into(), counted_as(&caller("ANN"))] {
+        let page = counted_as(&OwnCaller::StatusPage);
+        for other in [Ipv4Addr::LOCALHOST.into(), counted_as(&caller("ANN")), page] {
             assert_eq!(throttle.begin(other, "SYSDBA", now), Some(Duration::ZERO));
         }
-        let deeper = ExternalCaller { depth: 7, ..caller("EVE") };
-        assert_eq!(counted_as(&deeper), eve);
+        assert_eq!(counted_as(&statement("EVE", 7)), eve);
     }
 
     #[test]

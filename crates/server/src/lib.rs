@@ -36,6 +36,6 @@ mod shared;
 mod throttle;
 mod version;
 
-pub use external_callers::ExternalCallers;
+pub use external_callers::{ExternalCallers, OwnCaller};
 pub use security::FirstStart;
 pub use server::{Observer, Server, StartError};

@@ -1,6 +1,9 @@
 //! A responder as small as its task: one request for each connection, a request of at most [`REQUEST_BYTES_MAX`], at most
 //! [`CONNECTIONS_MAX`] at a time: one more takes the place of the oldest that has not yet sent its request. Only GET, and POST of JSON where a site takes that.
 //!
+//! A site says which answers have to wait for something ([`Lane`]): only so many of these are given at a time, one more is told 503. So
+//! there are places left for what is answered at once, whoever waits.
+//!
 //! A web page from elsewhere cannot read what is served here, nor do anything: nothing allows it to; a request that comes by a name which is
 //! not one of ours is refused, so that nobody's name can be made to lead here (DNS rebinding); and so is a POST that another site's page
 //! has made, or one whose contents a page may send without asking.
@@ -13,13 +16,17 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::page::Page;
 
 const REQUEST_BYTES_MAX: usize = 8 * 1024;
 const CONNECTIONS_MAX: usize = 32;
+/// Logins that are answered at a time.
+const LOGINS_MAX: usize = 4;
+/// Other answers at a time that have to wait. With the logins they leave a quarter of the places.
+const WORK_MAX: usize = 20;
 /// How long a request may take to come, and its answer to be taken.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a site may take for an answer.
@@ -107,6 +114,45 @@ impl Response {
     }
 }
 
+/// What an answer has to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// For nothing.
+    Quick,
+    /// For the look at a password, which is slowed down behind wrong ones.
+    Login,
+    /// For a database.
+    Work,
+}
+
+/// How many more answers of each lane may be begun.
+struct Lanes {
+    logins: Arc<Semaphore>,
+    work: Arc<Semaphore>,
+}
+
+impl Lanes {
+    fn new() -> Lanes {
+        Lanes { logins: Arc::new(Semaphore::new(LOGINS_MAX)), work: Arc::new(Semaphore::new(WORK_MAX)) }
+    }
+
+    /// A turn in a lane, for as long as the answer takes.
+    ///
+    /// # Errors
+    /// The answer if there is none.
+    fn enter(&self, lane: Lane) -> Result<Option<OwnedSemaphorePermit>, Response> {
+        let turns = match lane {
+            Lane::Quick => return Ok(None),
+            Lane::Login => &self.logins,
+            Lane::Work => &self.work,
+        };
+        Arc::clone(turns).try_acquire_owned().map(Some).map_err(|_| {
+            let body = r#"{"error":"Too many ask at the same time: try again in a while."}"#;
+            Response::refusal("503 Service Unavailable", body.to_owned())
+        })
+    }
+}
+
 /// Who shows something.
 pub trait Site: Send + Sync + 'static {
     /// What its pages may do: see [`Page::policy`].
@@ -115,6 +161,11 @@ pub trait Site: Send + Sync + 'static {
     /// Whether it takes requests that something be done.
     fn takes_posts(&self) -> bool {
         false
+    }
+
+    /// What the answer to a request has to wait for.
+    fn lane(&self, _request: &Request) -> Lane {
+        Lane::Quick
     }
 
     /// Answers. May block for a while: it runs on a thread for that.
@@ -164,6 +215,7 @@ impl Drop for Place {
 /// Answers those who connect, until it is dropped.
 pub async fn serve(listener: TcpListener, names: Names, site: Arc<dyn Site>) {
     let places = Arc::new(Mutex::new(Places::default()));
+    let lanes = Arc::new(Lanes::new());
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -171,9 +223,9 @@ pub async fn serve(listener: TcpListener, names: Names, site: Arc<dyn Site>) {
         };
         let Some((number, told)) = places.lock().take() else { continue };
         let place = Place { number, places: Arc::clone(&places) };
-        let (site, names) = (site.clone(), names.clone());
+        let (site, names, lanes) = (site.clone(), names.clone(), lanes.clone());
         tokio::spawn(async move {
-            if let Err(error) = respond(stream, peer, &names, site, &place, told).await {
+            if let Err(error) = respond(stream, peer, &names, site, &lanes, &place, told).await {
                 tracing::debug!("status page, {peer}: {error}");
             }
         });
@@ -185,6 +237,7 @@ async fn respond(
     peer: SocketAddr,
     names: &Names,
     site: Arc<dyn Site>,
+    lanes: &Lanes,
     place: &Place,
     told: oneshot::Receiver<()>,
 ) -> std::io::Result<()> {
@@ -196,11 +249,18 @@ async fn respond(
     if !place.places.lock().keep(place.number) {
         return Ok(());
     }
-    let response = match understand(&head, body, peer, names, site.takes_posts()) {
+    let request = understand(&head, body, peer, names, site.takes_posts());
+    let request = request.and_then(|request| lanes.enter(site.lane(&request)).map(|turn| (turn, request)));
+    let response = match request {
         Err(refused) => refused,
-        Ok(request) => {
+        Ok((turn, request)) => {
             let asked = Arc::clone(&site);
-            let answer = tokio::task::spawn_blocking(move || asked.answer(&request));
+            // The turn lasts as long as the answer takes, be it longer than its client waits.
+            let answer = tokio::task::spawn_blocking(move || {
+                let response = asked.answer(&request);
+                drop(turn);
+                response
+            });
             match timeout(ANSWER_TIME, answer).await {
                 Ok(Ok(response)) => response,
                 Ok(Err(_)) => Response::words("500 Internal Server Error", "This has failed: see the log.\n"),
@@ -328,7 +388,11 @@ fn is_own_post(head: &str, host: &str) -> bool {
 mod tests {
     use super::*;
 
-    struct Echo(bool);
+    struct Echo {
+        takes_posts: bool,
+        /// Answers that wait end when nobody holds the other end.
+        gate: std::sync::Mutex<std::sync::mpsc::Receiver<()>>,
+    }
 
     impl Site for Echo {
         fn policy(&self) -> &str {
@@ -336,11 +400,23 @@ mod tests {
         }
 
         fn takes_posts(&self) -> bool {
-            self.0
+            self.takes_posts
+        }
+
+        fn lane(&self, request: &Request) -> Lane {
+            match request.path.as_str() {
+                "/login" => Lane::Login,
+                "/slow" => Lane::Work,
+                _ => Lane::Quick,
+            }
         }
 
         fn answer(&self, request: &Request) -> Response {
             match request.path.as_str() {
+                "/login" | "/slow" => {
+                    self.gate.lock().unwrap().recv().ok();
+                    Response::words("200 OK", "")
+                }
                 "/" => Response::words("200 OK", &request.query),
                 "/echo" => Response::json(String::from_utf8_lossy(&request.body).into_owned()),
                 "/token" => Response::json(request.token.clone().unwrap_or_default()),
@@ -358,10 +434,20 @@ mod tests {
     }
 
     async fn started(takes_posts: bool) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+        let (address, serving, _) = started_with_gate(takes_posts).await;
+        (address, serving)
+    }
+
+    /// While the sender lives answers that wait are not given.
+    async fn started_with_gate(
+        takes_posts: bool,
+    ) -> (SocketAddr, tokio::task::JoinHandle<()>, std::sync::mpsc::Sender<()>) {
+        let (open, gate) = std::sync::mpsc::channel();
+        let site = Echo { takes_posts, gate: std::sync::Mutex::new(gate) };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let names = Names(vec!["edge.example.com".to_owned()]);
-        (address, tokio::spawn(serve(listener, names, Arc::new(Echo(takes_posts)))))
+        (address, tokio::spawn(serve(listener, names, Arc::new(site))), open)
     }
 
     #[tokio::test]
@@ -410,6 +496,34 @@ mod tests {
             let answer = ask(address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
             assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         }
+        serving.abort();
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_answers_leave_places_for_what_is_answered_at_once() {
+        let (address, serving, gate) = started_with_gate(true).await;
+        let request = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let mut waiting = tokio::task::JoinSet::new();
+        const SURPLUS: usize = 3;
+        for (path, turns) in [("/login", LOGINS_MAX), ("/slow", WORK_MAX)] {
+            for _ in 0..turns + SURPLUS {
+                let request = request(path);
+                waiting.spawn(async move { ask(address, &request).await });
+            }
+        }
+        // All that found no turn are told so, while the others wait.
+        for _ in 0..2 * SURPLUS {
+            let answer = waiting.join_next().await.unwrap().unwrap();
+            assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        }
+        let answer = ask(address, &request("/")).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        drop(gate);
+        while let Some(answer) = waiting.join_next().await {
+            assert!(answer.unwrap().starts_with("HTTP/1.1 200"));
+        }
+        let answer = ask(address, &request("/login")).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         serving.abort();
     }
 

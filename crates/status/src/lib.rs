@@ -19,5 +19,5 @@ mod page;
 pub mod testing;
 
 pub use address::StatusAddress;
-pub use http::{Method, Names, Request, Response, Site, serve};
+pub use http::{Lane, Method, Names, Request, Response, Site, serve};
 pub use page::Page;

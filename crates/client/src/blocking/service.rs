@@ -3,7 +3,7 @@
 use farbird_types::Result;
 
 use super::connection::{open, runner};
-use super::driver::Runner;
+use super::driver::{Runner, Transport};
 use crate::core::Shared;
 use crate::options::ConnectOptions;
 use crate::service_backup::Heard;
@@ -25,8 +25,23 @@ impl Services {
     /// # Errors
     /// `isc_network_error` if nobody answers, `isc_login` for a wrong password.
     pub fn attach(host: &str, port: u16, options: &ConnectOptions) -> Result<Services> {
+        Services::attach_over(open(host, port, options)?, host, options)
+    }
+
+    /// Logs in over an open transport; `peer` is the server's name in messages.
+    ///
+    /// # Round trips
+    /// As [`Services::attach`].
+    ///
+    /// # Errors
+    /// As [`Services::attach`].
+    pub fn attach_over(
+        transport: impl Transport + 'static,
+        peer: &str,
+        options: &ConnectOptions,
+    ) -> Result<Services> {
         let shared = Shared::new(options.tuning.clone());
-        let runner = runner(&shared, open(host, port, options)?, host, options)?;
+        let runner = runner(&shared, transport, peer, options)?;
         let inner = runner.run(crate::Services::attach_over(&shared, options))?;
         Ok(Services { inner, runner })
     }

@@ -24,7 +24,7 @@ use farbird_engine::session::external::{
     ExternalCaller, ExternalPool, ExternalSources, ExternalTarget, ExternalTransaction, PoolChange,
 };
 use farbird_server::config::{Config, ExternalHost};
-use farbird_server::{ExternalCallers, Server};
+use farbird_server::{ExternalCallers, OwnCaller, Server};
 
 use line::{Line, Watch};
 use pool::{Key, Lent, Pool};
@@ -151,7 +151,7 @@ impl External {
         let own = self.reaches_itself(&stream).map_err(|error| failed(&error))?;
         if let Some(own) = own {
             let local = stream.local_addr().map_err(|error| failed(&error))?;
-            if !own.callers.introduce(local, caller) {
+            if !own.callers.introduce(local, OwnCaller::Statement(caller)) {
                 return Err(failed(&std::io::ErrorKind::QuotaExceeded.into()));
             }
         }

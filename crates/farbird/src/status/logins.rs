@@ -5,12 +5,13 @@
 //! nobody has asked for [`ATTACHMENT_IDLE_MAX`], so that a page that was left open holds no database open.
 
 use std::collections::HashMap;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farbird_client::ConnectOptions;
 use farbird_client::blocking::{Connection, Services};
+use farbird_server::{ExternalCallers, OwnCaller};
 use farbird_types::{Error, isc};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -86,6 +87,8 @@ impl Refusal {
 pub(super) struct Logins {
     /// Where the server listens.
     server: SocketAddr,
+    /// Who is told that connections are the page's: wrong passwords here are not those of programs of this machine.
+    callers: Arc<ExternalCallers>,
     all: Mutex<HashMap<String, Arc<Login>>>,
 }
 
@@ -112,12 +115,12 @@ impl Login {
 
 impl Logins {
     /// At the server that listens at an address.
-    pub(super) fn of(mut server: SocketAddr) -> Logins {
+    pub(super) fn of(mut server: SocketAddr, callers: Arc<ExternalCallers>) -> Logins {
         if server.ip().is_unspecified() {
             let is_v4 = server.is_ipv4();
             server.set_ip(if is_v4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
         }
-        Logins { server, all: Mutex::default() }
+        Logins { server, callers, all: Mutex::default() }
     }
 
     /// Logs a user in; gives the token.
@@ -154,7 +157,7 @@ impl Logins {
 
     /// Only administrators are told which databases are open.
     fn ask_whether_administrator(&self, options: &ConnectOptions) -> Result<bool, Error> {
-        let services = Services::attach(&self.server.ip().to_string(), self.server.port(), options)?;
+        let services = Services::attach_over(self.dial()?, &self.server.to_string(), options)?;
         let is_administrator = services.open_databases().is_ok();
         let _ = services.close();
         Ok(is_administrator)
@@ -238,18 +241,31 @@ impl Logins {
     }
 
     fn attach(&self, login: &Login, database: &str) -> Result<Connection, Error> {
-        let (host, port) = (self.server.ip(), self.server.port());
-        let host = if host.is_ipv6() { format!("[{host}]") } else { host.to_string() };
-        let address = format!("{host}/{port}:{database}");
+        let attach =
+            |options| Connection::attach_over(self.dial()?, &self.server.to_string(), database, options);
         let mut options = login.options.clone();
         options.attach.no_database_triggers = true;
-        match Connection::attach(&address, &options) {
+        match attach(&options) {
             // That is for administrators; others attach as anybody does.
-            Err(error) if error.has(isc::NO_PRIV) || error.has(isc::MISS_PRVLG) => {
-                Connection::attach(&address, &login.options)
-            }
+            Err(error) if error.has(isc::NO_PRIV) || error.has(isc::MISS_PRVLG) => attach(&login.options),
             other => other,
         }
+    }
+
+    /// Connects to the server, which is told that it is the page.
+    fn dial(&self) -> Result<TcpStream, Error> {
+        let dialled = (|| {
+            let stream = TcpStream::connect_timeout(&self.server, CONNECT_TIMEOUT)?;
+            stream.set_nodelay(true)?;
+            match self.callers.introduce(stream.local_addr()?, OwnCaller::StatusPage) {
+                true => Ok(stream),
+                false => Err(std::io::Error::from(std::io::ErrorKind::QuotaExceeded)),
+            }
+        })();
+        dialled.map_err(|error| {
+            let failed = Error::new(isc::NETWORK_ERROR).with(self.server.to_string());
+            failed.and(isc::NET_CONNECT_ERR).and(isc::RANDOM).with(error.to_string())
+        })
     }
 
     /// Ends logins that are over, and lets go of what nobody asks any more.

@@ -9,6 +9,8 @@
 //! - `/metrics` and `/health` are for everybody who gets there: numbers, and names of databases.
 //! - All else takes a login with a user's name and password, which the server checks as it does any login (slowly, after some wrong ones).
 //!   The page then asks as that user, so it shows and does what that user may see and do, by the server's decision.
+//! - Wrong passwords here slow down those who log in here, not programs of this machine; and those who wait for that leave places for
+//!   `/metrics` and `/health`.
 //! - Passwords travel here in the clear: who is not on this machine is refused. From elsewhere: a tunnel, or a proxy with TLS on this
 //!   machine.
 //! - A login is a random token that the page's script sends with each request. There are no cookies, so no other site's page can ask or do
@@ -21,8 +23,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use farbird_server::Observer;
-use farbird_status::{Method, Names, Page, Request, Response, Site};
+use farbird_server::{Observer, Server};
+use farbird_status::{Lane, Method, Names, Page, Request, Response, Site};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -36,18 +38,17 @@ static PAGE: LazyLock<Page> = LazyLock::new(|| Page::new(include_str!("page.html
 /// How often it is looked whether attachments of the page are still asked.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
-/// Serves the page of a server that listens at `server`; gives where. Ends with the runtime.
+/// Serves the page of a server; gives where. Ends with the runtime.
 pub(crate) async fn serve(
     address: SocketAddr,
     names: Vec<String>,
-    server: SocketAddr,
-    observer: Observer,
+    server: &Server,
 ) -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot serve the status page at {address}"))?;
     let address = listener.local_addr()?;
-    let logins = Arc::new(Logins::of(server));
+    let logins = Arc::new(Logins::of(server.local_address(), server.external_callers()));
     let tidied = Arc::clone(&logins);
     tokio::spawn(async move {
         loop {
@@ -57,7 +58,7 @@ pub(crate) async fn serve(
             let _ = tokio::task::spawn_blocking(move || tidied.tidy()).await;
         }
     });
-    let site = Arc::new(StatusSite { observer, logins });
+    let site = Arc::new(StatusSite { observer: server.observer(), logins });
     tokio::spawn(farbird_status::serve(listener, Names(names), site));
     Ok(address)
 }
@@ -99,6 +100,16 @@ impl Site for StatusSite {
         true
     }
 
+    fn lane(&self, request: &Request) -> Lane {
+        match (request.method, request.path.as_str()) {
+            // Those who are not here are refused at once.
+            (Method::Post, _) if !is_here(request) => Lane::Quick,
+            (Method::Post, "/login") => Lane::Login,
+            (Method::Post, _) => Lane::Work,
+            (Method::Get, _) => Lane::Quick,
+        }
+    }
+
     fn answer(&self, request: &Request) -> Response {
         match (request.method, request.path.as_str()) {
             (Method::Get, "/") => Response::page(&PAGE),
@@ -115,8 +126,7 @@ impl Site for StatusSite {
 
 impl StatusSite {
     fn post(&self, path: &str, request: &Request) -> Result<Value, Refusal> {
-        let peer = request.peer.ip().to_canonical();
-        if !peer.is_loopback() {
+        if !is_here(request) {
             return Err(Refusal::NotHere);
         }
         if path == "/login" {
@@ -182,6 +192,11 @@ impl StatusSite {
             false => Ok(Value::Array(Vec::new())),
         }
     }
+}
+
+/// Whether it is somebody on this machine who asks.
+fn is_here(request: &Request) -> bool {
+    request.peer.ip().to_canonical().is_loopback()
 }
 
 fn parsed<'r, T: Deserialize<'r>>(request: &'r Request) -> Result<T, Refusal> {

@@ -33,7 +33,7 @@ use super::traced;
 use super::waiting::Haste;
 use crate::config::WireEncryption;
 use crate::connection_input::{ConnectionInput, READ_BYTES, Taken};
-use crate::external_callers::counted_as;
+use crate::external_callers::{OwnCaller, counted_as};
 use crate::farlink::Introduction;
 use crate::handshake::{Guard, Identity, Login, Step, refused};
 use crate::security::random;
@@ -55,7 +55,7 @@ pub(crate) struct Worker {
     /// Whose connection it is, if an origin of a farlink has made it.
     introduction: Option<Introduction>,
     /// Whose connection it is, if EXECUTE STATEMENT in this process has made it.
-    caller: Option<ExternalCaller>,
+    caller: Option<OwnCaller>,
     output: Output,
     negotiated: Negotiated,
     haste: Haste,
@@ -732,8 +732,10 @@ impl Worker {
     fn caller_of_session(&self, parameters: &DatabaseParameters, identity: &Identity) -> ExternalCaller {
         let said = parameters.external_depth;
         match &self.caller {
-            Some(caller) => ExternalCaller { depth: caller.depth.max(said), ..caller.clone() },
-            None => {
+            Some(OwnCaller::Statement(caller)) => {
+                ExternalCaller { depth: caller.depth.max(said), ..caller.clone() }
+            }
+            Some(OwnCaller::StatusPage) | None => {
                 ExternalCaller { depth: said, address: Some(self.guard().peer), user: identity.user.clone() }
             }
         }
@@ -765,13 +767,16 @@ impl Worker {
             let total = self.shared.throttle.refused();
             self.shared.counts.logins_refused.count();
             match &self.caller {
-                Some(ExternalCaller { address, user, .. }) => {
+                Some(OwnCaller::Statement(ExternalCaller { address, user, .. })) => {
                     tracing::warn!(
                         ?address,
                         user,
                         failed_logins = total,
                         "login by EXECUTE STATEMENT refused"
                     );
+                }
+                Some(OwnCaller::StatusPage) => {
+                    tracing::warn!(failed_logins = total, "login at the status page refused");
                 }
                 None => tracing::warn!(peer = %self.peer, failed_logins = total, "login refused"),
             }
