@@ -326,6 +326,33 @@ fn all_other_questions_have_answers() {
 }
 
 #[test]
+fn a_database_of_dialect_1_answers_the_same_questions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(folder.path(), "");
+    let mut options = ConnectOptions::new("SYSDBA", PASSWORD);
+    options.attach.dialect = Some(1);
+    let create = CreateOptions::default();
+    let connection =
+        Connection::create(&server.database("old.fbd"), &create, &options).expect("a database of dialect 1");
+    run(&connection, "create table t (id integer not null primary key)");
+    run(&connection, "insert into t select rdb$relation_id from rdb$relations");
+    let open = connection.begin(&TransactionOptions::default()).expect("begun");
+    connection.run(&open, "delete from t").expect("deleted");
+    let answer = server.asked("transactions", "old.fbd");
+    let locked = list(&answer, "transactions").iter().filter_map(|told| told["locked_rows"].as_i64());
+    assert!(locked.max() > Some(10), "{answer}");
+    server.wait("sizes", "old.fbd", |answer| {
+        list(answer, "tables")
+            .iter()
+            .any(|table| table["table"] == "T" && table["index_bytes"].as_i64() > Some(0))
+    });
+    for what in ["attachments", "statements", "locks", "memory", "sweep", "figures"] {
+        server.asked(what, "old.fbd");
+    }
+    connection.rollback(open).expect("rolled back");
+}
+
+#[test]
 fn the_page_asks_and_acts_only_for_who_has_logged_in_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start(folder.path(), "");

@@ -3,7 +3,7 @@
 //!
 //! | module | answers |
 //! |---|---|
-//! | [`value`], [`sql_type`], [`array`] | what a value and a type are; the elements of arrays |
+//! | [`value`], [`sql_type`], [`mod@array`] | what a value and a type are; the elements of arrays |
 //! | [`convert`] | CAST and assignment; a value as text |
 //! | [`compare`], [`key`], [`collation`] | which of two values is greater; the same as bytes; the order of texts |
 //! | [`arithmetic`] | `+ - * / \|\|`, with the types of their results |

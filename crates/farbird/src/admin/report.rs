@@ -161,6 +161,9 @@ fn number_of(value: &Value) -> Option<i64> {
             let unit = if *scale < 0 { 10_i64.checked_pow(places)? } else { 1 };
             Some(unscaled / unit)
         }
+        // A sum of integers: this in dialect 3, a double in databases of dialect 1.
+        Value::Int128 { unscaled, scale: 0 } => i64::try_from(*unscaled).ok(),
+        Value::Double(number) if number.is_finite() => Some(*number as i64),
         _ => None,
     }
 }

@@ -114,7 +114,7 @@ pub(crate) static TRANSACTIONS: Report = Report {
           from mon$transactions t
           left join mon$attachments a on a.mon$attachment_id = t.mon$attachment_id
           left join farbird$transactions f on f.farbird$transaction_id = t.mon$transaction_id
-          left join (select farbird$transaction_id id, cast(sum(farbird$rows) as bigint) locked from farbird$locks group by 1) l
+          left join (select farbird$transaction_id id, sum(farbird$rows) locked from farbird$locks group by 1) l
             on l.id = t.mon$transaction_id
           where t.mon$attachment_id <> current_connection
           order by t.mon$transaction_id",
@@ -183,7 +183,7 @@ pub(crate) static TABLE_SIZES: Report = Report {
     ],
     sql: "select trim(s.farbird$relation_name), s.farbird$rows, s.farbird$bytes, coalesce(i.taken, 0), s.farbird$exact
           from farbird$statistics s
-          left join (select farbird$relation_name name, cast(sum(farbird$bytes) as bigint) taken
+          left join (select farbird$relation_name name, sum(farbird$bytes) taken
                      from farbird$statistics where farbird$index_name is not null group by 1) i
             on i.name = s.farbird$relation_name
           where s.farbird$index_name is null and s.farbird$field_name is null
