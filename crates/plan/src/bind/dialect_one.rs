@@ -84,6 +84,23 @@ pub(crate) fn arithmetic_in_dialect_1(
     })
 }
 
+/// The product before it was made the INTEGER that it is said to be: the same number, as far as it is one.
+pub(crate) fn product_in_dialect_1(value: &Expression) -> Option<&Expression> {
+    match value {
+        Expression::Cast { operand, to: SqlType::Exact { width: ExactWidth::Long, scale: said, .. } } => {
+            match operand.as_ref() {
+                Expression::Arithmetic {
+                    operator: ArithmeticOperator::Multiply,
+                    result: SqlType::Exact { scale, .. },
+                    ..
+                } if scale == said => Some(operand),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
 /// Makes a value of the type that it is said to have; who wants a double gets it as it was computed, if that was one.
 pub(crate) fn narrowed(computed: Bound, described: SqlType) -> Bound {
     if *computed.sql_type() == described {

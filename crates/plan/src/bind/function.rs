@@ -191,7 +191,8 @@ impl Binder<'_> {
             self.block().volatile = true;
         }
         let expression = Expression::Routine { routine: function.clone(), arguments };
-        Ok(Bound::new(expression, result.sql_type, !result.not_null))
+        // Described so by Firebird whatever its type: NOT NULL is looked at when it returns.
+        Ok(Bound::new(expression, result.sql_type, true))
     }
 
     fn bind_local_function(

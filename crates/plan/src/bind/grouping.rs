@@ -10,10 +10,9 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc
 use crate::bind::array::{check_sortable, unless_array};
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
-use crate::bind::dialect_one::{aggregate_in_dialect_1, narrowed};
+use crate::bind::dialect_one::{aggregate_in_dialect_1, narrowed, product_in_dialect_1};
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::query::{ItemPlace, key_part};
-use crate::bound::opaque::OpaqueColumns;
 use crate::bound::query::{AggregatesAllowed, BoundWindow, OutputColumn};
 use crate::node::{AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFrame, WindowFunction};
 
@@ -97,8 +96,14 @@ impl Binder<'_> {
         order: &mut [SortKey],
     ) -> Result<Vec<JoinKey>> {
         let opaque = self.block().opaque.take().unwrap_or_default();
+        let in_dialect_1 = self.is_in_dialect_1();
+        let is_key = |key: &Expression, part: &Expression| {
+            opaque.are_same(key, part)
+                || in_dialect_1
+                    && product_in_dialect_1(key).is_some_and(|product| opaque.are_same(product, part))
+        };
         let in_groups = |expression: &mut Expression, keys: &[Expression], error: &dyn Fn() -> Error| {
-            in_groups(expression, keys, &opaque, error)
+            in_groups(expression, keys, &is_key, error)
         };
         let values: Vec<Expression> = keys.iter().map(|key| key.expression.clone()).collect();
         for item in items.iter_mut() {
@@ -547,12 +552,12 @@ fn ignores_distinct(aggregate: &str) -> bool {
 fn in_groups(
     expression: &mut Expression,
     keys: &[Expression],
-    opaque: &OpaqueColumns,
+    is_key: &dyn Fn(&Expression, &Expression) -> bool,
     error: &dyn Fn() -> Error,
 ) -> Result<()> {
     let mut stray = false;
     expression.rewrite(&mut |part| {
-        if let Some(place) = keys.iter().position(|key| opaque.are_same(key, part)) {
+        if let Some(place) = keys.iter().position(|key| is_key(key, part)) {
             return Some(Expression::Column(place));
         }
         match part {

@@ -154,7 +154,10 @@ fn compile_stored(catalog: &Arc<Catalog>, routine: &Routine, kind: RoutineKind) 
         return Err(Error::new(code).with(routine.name.as_str()).with(package));
     }
     let package: Option<Arc<str>> = routine.package.as_deref().map(Arc::from);
-    let environment = Environment { package: package.clone(), ..stored_environment(catalog) };
+    let mut environment = Environment { package: package.clone(), ..stored_environment(catalog) };
+    if routine.is_system() {
+        environment.dialect = 3;
+    }
     let body = parse_body(&routine.source, &environment)?;
     let mut compiler = Compiler::new(&environment, kind, &routine.full_name());
     compiler.package = package;
