@@ -263,13 +263,7 @@ impl Conversation {
 
     /// What is to be written to the server.
     pub fn take_output(&mut self) -> Vec<u8> {
-        // What its program asked next, so as to get this answer too, the edge may have answered by itself; but the rows of what it executes
-        // it asks for.
-        let is_awaited = |sent: &Sent| {
-            matches!(sent.purpose, Purpose::Relay(_))
-                && !matches!(sent.operation, Operation::Execute | Operation::Execute2)
-        };
-        if self.stage == Stage::Attached && self.sent.back().is_some_and(is_awaited) {
+        if self.stage == Stage::Attached && self.is_held_for_program() {
             self.draw_out();
         }
         match self.line.take_output() {
@@ -503,6 +497,23 @@ impl Conversation {
             self.fetch_ahead();
             self.run_ahead();
         }
+    }
+
+    /// Whether the server may hold back an answer for which a program waits, all that was sent behind it being held back too. What the
+    /// program asked next, so as to get this answer, the edge may have answered by itself.
+    fn is_held_for_program(&self) -> bool {
+        let answered = self.sent.iter().rposition(|sent| !may_be_held(sent.operation));
+        let mut held = self.sent.iter().skip(answered.map_or(0, |place| place + 1)).peekable();
+        while let Some(sent) = held.next() {
+            let is_awaited = matches!(sent.purpose, Purpose::Relay(_) | Purpose::Open(..));
+            // A server that has nothing more to read answers an op_execute at once.
+            let is_answered =
+                held.peek().is_none() && matches!(sent.operation, Operation::Execute | Operation::Execute2);
+            if is_awaited && !is_answered {
+                return true;
+            }
+        }
+        false
     }
 
     /// Something waits for an answer. A server holds some answers back until it is asked something else.

@@ -228,6 +228,35 @@ fn a_statement_is_made_when_it_is_needed() {
     assert_eq!(played.reply(7, &execute(2, 1)), Response::object(Handle(1)), "a handle of the edge");
 }
 
+/// Firebird holds back the answer to op_batch_rls, and the one to op_execute behind which more has come, until it answers something
+/// at once. What the program asks next the edge may answer by itself, and the program waits for the held answer first.
+#[test]
+fn answers_are_drawn_out_behind_which_only_the_edges_own_requests_go() {
+    let release = |statement| Request::BatchRelease(Handle(statement));
+    let dropped = || Request::FreeStatement { statement: Handle(9), option: free_statement::DROP };
+    // What is relayed, whether it has been written when the statement is dropped, and what the server is asked.
+    let lines = [
+        (release(2), false, vec![release(9), dropped(), Request::Ping]),
+        (release(2), true, vec![release(9), Request::Ping, dropped()]),
+        (execute(2, 1), false, vec![execute(9, 8), dropped(), Request::Ping]),
+        (execute(2, 1), true, vec![execute(9, 8), dropped(), Request::Ping]),
+    ];
+    for (relayed, is_written, expected) in lines {
+        let mut played = described();
+        make_statement(&mut played, b"one");
+        played.answer(&Reply::Response(Response::object(Handle(8))));
+        played.told();
+        played.relay(8, 0, &relayed);
+        let mut asked = if is_written { played.asked() } else { Vec::new() };
+        played.quiet(0, &Request::FreeStatement { statement: Handle(2), option: free_statement::DROP });
+        asked.extend(played.asked());
+        assert_eq!(asked, expected);
+        assert_eq!(played.asked(), [], "once");
+        played.answer(&Reply::Response(Response::success()));
+        assert!(played.reply(8, &relayed).status.is_success());
+    }
+}
+
 #[test]
 fn rows_leave_when_their_own_blobs_are_read() {
     let mut played = Played::new();
