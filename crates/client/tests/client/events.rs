@@ -224,7 +224,8 @@ fn second_connections_may_share_a_port() {
         let counts = thread.join().unwrap();
         assert_eq!(counts["A"], 2 * counts["grün"], "{counts:?}");
     }
-    poster.drop_database().unwrap();
+    poster.close().unwrap();
+    place.drop_when_alone(&location);
 }
 
 /// Names are said in the character set of the connection, and told as they were said.

@@ -110,7 +110,7 @@ fn databases_are_kept_in_order() {
             told => drop(unless_missing(&place, told)),
         }
         services.close().unwrap();
-        place.drop_at(&location);
+        place.drop_when_alone(&location);
     }
 }
 

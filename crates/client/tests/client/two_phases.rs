@@ -36,7 +36,8 @@ fn a_prepared_transaction_outlives_its_connection() {
             assert_eq!(value(&connection, "select count(*) from t"), Value::integer(1));
             assert!(connection.take_over(number).is_err());
         }
-        connection.drop_database().unwrap();
+        connection.close().unwrap();
+        place.drop_when_alone(&location);
     }
 }
 
