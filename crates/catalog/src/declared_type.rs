@@ -210,8 +210,11 @@ fn plain_type(catalog: &Catalog, kind: &DataTypeKind) -> Result<SqlType> {
         DataTypeKind::Char { length, character_set } => {
             text(false, *length, character_set_or(character_set.as_ref(), default)?)?
         }
-        DataTypeKind::Varchar { length, character_set } | DataTypeKind::CString { length, character_set } => {
+        DataTypeKind::Varchar { length, character_set } => {
             text(true, *length, character_set_or(character_set.as_ref(), default)?)?
+        }
+        DataTypeKind::CString { length, character_set } => {
+            cstring(*length, character_set_or(character_set.as_ref(), default)?)?
         }
         DataTypeKind::Binary { length } => text(false, *length, CharacterSet::OCTETS)?,
         DataTypeKind::Varbinary { length } => text(true, *length, CharacterSet::OCTETS)?,
@@ -263,8 +266,17 @@ fn character_set_or(name: Option<&Name>, default: CharacterSet) -> Result<Charac
 }
 
 fn text(varying: bool, length_chars: u32, character_set: CharacterSet) -> Result<SqlType> {
-    let text = TextType { varying, length_chars, character_set, collation: Collation::default() };
     let limit = if varying { VARCHAR_BYTES_MAX } else { CHAR_BYTES_MAX };
+    text_within(limit, varying, length_chars, character_set)
+}
+
+/// A CSTRING: values are those of a VARCHAR.
+fn cstring(length_chars: u32, character_set: CharacterSet) -> Result<SqlType> {
+    text_within(CHAR_BYTES_MAX, true, length_chars, character_set)
+}
+
+fn text_within(limit: u32, varying: bool, length_chars: u32, character_set: CharacterSet) -> Result<SqlType> {
+    let text = TextType { varying, length_chars, character_set, collation: Collation::default() };
     if text.length_bytes() > limit {
         return Err(data_type_error().and(isc::IMP_EXC));
     }

@@ -492,6 +492,75 @@ pub enum RoutineEngine {
     Psql,
     /// It comes with every database; its source is shown to nobody.
     System,
+    /// A function of a library: DECLARE EXTERNAL FUNCTION.
+    Library(LibraryFunction),
+}
+
+/// What DECLARE EXTERNAL FUNCTION says of a function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LibraryFunction {
+    /// MODULE_NAME.
+    pub module: String,
+    /// ENTRY_POINT.
+    pub entry_point: String,
+    /// The place of its result among the arguments (RETURNS PARAMETER), or 0 (RDB$RETURN_ARGUMENT).
+    pub returned: u16,
+    /// Its arguments in their order, the result among them.
+    pub arguments: Vec<LibraryArgument>,
+}
+
+/// An argument of an external function, or its result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LibraryArgument {
+    /// Its place, from 1; 0: a result that is none of the arguments.
+    pub position: u16,
+    /// Type; a CSTRING is a VARCHAR.
+    pub sql_type: SqlType,
+    /// Declared digits of a NUMERIC or DECIMAL.
+    pub precision: Option<u8>,
+    /// Whether it was declared as CSTRING.
+    pub is_cstring: bool,
+    /// How it is passed.
+    pub mechanism: Mechanism,
+    /// FREE_IT.
+    pub free_it: bool,
+}
+
+/// How an argument of an external function is passed (RDB$MECHANISM, by these numbers).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mechanism {
+    /// BY VALUE.
+    Value,
+    /// By reference: nothing was said.
+    Reference,
+    /// BY DESCRIPTOR.
+    Descriptor,
+    /// A BLOB.
+    BlobDescriptor,
+    /// BY SCALAR_ARRAY.
+    ScalarArray,
+    /// NULL: by reference, and NULL as none.
+    ReferenceWithNull,
+}
+
+impl LibraryFunction {
+    /// What callers give, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = &LibraryArgument> {
+        self.arguments.iter().filter(|argument| argument.position != self.returned)
+    }
+
+    /// What they get.
+    pub fn result(&self) -> Option<&LibraryArgument> {
+        self.arguments.iter().find(|argument| argument.position == self.returned)
+    }
+}
+
+impl LibraryArgument {
+    /// RDB$MECHANISM; negative with FREE_IT.
+    pub fn mechanism_number(&self) -> i16 {
+        let number = self.mechanism as i16;
+        if self.free_it { -number } else { number }
+    }
 }
 
 impl Routine {
@@ -506,6 +575,14 @@ impl Routine {
     /// Whether it comes with every database.
     pub fn is_system(&self) -> bool {
         self.engine == RoutineEngine::System
+    }
+
+    /// What is declared of an external function.
+    pub fn library(&self) -> Option<&LibraryFunction> {
+        match &self.engine {
+            RoutineEngine::Library(library) => Some(library),
+            _ => None,
+        }
     }
 
     /// Whether there is something to run.

@@ -358,6 +358,11 @@ fn blobs() {
 }
 
 #[test]
+fn external_functions() {
+    check("external-functions");
+}
+
+#[test]
 fn system_packages() {
     check("system-packages");
 }

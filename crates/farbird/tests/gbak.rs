@@ -517,3 +517,36 @@ fn arrays_come_over_with_their_elements() {
         assert!(!error.status.success() && text(&error.stderr).contains("bounds"), "{}", text(&error.stderr));
     }
 }
+
+/// The functions of Firebird's own libraries are built in; others come over and cannot be called.
+#[test]
+fn external_functions_come_over_and_go_back() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let report = restore(folder, &["external-functions.fbk"], "a.fbd");
+    assert_eq!(objects(&report), Vec::<String>::new(), "{report}");
+    assert_eq!(row(folder, "a.fbd", "select small from t")["SMALL"], "abc");
+    // Columns that are computed by them have no BLR, and stand in a script beside the backup.
+    let backup = farbird(folder, &["backup", "a.fbd", "back.fbk", "--format", "gbak"]);
+    assert_eq!(backup.status.code(), Some(1), "{}", text(&backup.stderr));
+    let back = folder.join("back.fbk").display().to_string();
+    let restored = farbird(folder, &["restore", &back, "b.fbd"]);
+    assert!(restored.status.success(), "{}{}", text(&restored.stdout), text(&restored.stderr));
+    for database in ["a.fbd", "b.fbd"] {
+        let call = "select u_lower(name) as small, u_mod(id, 2) as rest, u_round(id + 0.5) as r from t";
+        let computed = row(folder, database, call);
+        assert_eq!((&computed["SMALL"], &computed["REST"]), (&"abc".into(), &1.0.into()), "{computed}");
+        assert_eq!(computed["R"].to_string().trim_matches('"'), "8.0000", "{computed}");
+        let output = farbird(folder, &["sql", database, "-c", "select u_own(1, 'x') from t"]);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(!output.status.success() && said.contains("U_OWN"), "{said}");
+    }
+    let declared = "select rdb$function_name, rdb$argument_position, rdb$mechanism, rdb$field_type, rdb$field_length, \
+         rdb$field_scale, rdb$character_set_id from rdb$function_arguments where rdb$system_flag = 0 order by 1, 2";
+    let functions = "select rdb$function_name, rdb$module_name, rdb$entrypoint, rdb$return_argument, rdb$description \
+         from rdb$functions where rdb$system_flag = 0 order by 1";
+    for (sql, count) in [(declared, 12), (functions, 5)] {
+        let (is, was) = (rows(folder, "b.fbd", sql), rows(folder, "a.fbd", sql));
+        assert_eq!((is.len(), &is), (count, &was), "{sql}");
+    }
+}

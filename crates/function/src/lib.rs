@@ -16,6 +16,7 @@
 //! | `text`, `number`, `bits`, `date`, `encoding`, `decfloat`, `context_variable`, `record_key` | the functions |
 //! | `blob_util`, `profiler`, `time_zone_util` | what the system packages of these names are made of |
 //! | `aggregate` | the aggregates |
+//! | `library` | external functions: those of the libraries `ib_udf`, `fbudf` and `udflib` |
 //! | `call` | forms with keywords, as plain calls |
 //! | `argument`, `numeric`, `result_type` | reading arguments, as numbers too; how types of results follow from those of arguments |
 //! | `array` | elements and slices of arrays |
@@ -40,6 +41,7 @@ pub mod date;
 pub mod decfloat;
 pub mod encoding;
 mod grouped;
+pub mod library;
 mod lookup;
 pub mod number;
 mod numeric;

@@ -660,12 +660,8 @@ fn pi(_: &mut Context<'_>, _: &Call<'_>) -> Result<Value> {
     Ok(Value::Double(std::f64::consts::PI))
 }
 
-/// 53 random bits as a fraction: 0 inclusive to 1 exclusive.
 fn rand(_: &mut Context<'_>, _: &Call<'_>) -> Result<Value> {
-    let mut bytes = [0; 8];
-    crate::random::random(&mut bytes)?;
-    let bits = u64::from_ne_bytes(bytes) >> 11;
-    Ok(Value::Double(bits as f64 / (1_u64 << 53) as f64))
+    crate::random::fraction().map(Value::Double)
 }
 
 #[cfg(test)]

@@ -173,6 +173,13 @@ pub mod function {
 pub mod function_argument {
     pub const NAME: u8 = 1;
     pub const POSITION: u8 = 2;
+    pub const MECHANISM: u8 = 3;
+    pub const FIELD_TYPE: u8 = 4;
+    pub const FIELD_SCALE: u8 = 5;
+    pub const FIELD_LENGTH: u8 = 6;
+    pub const FIELD_SUB_TYPE: u8 = 7;
+    pub const CHARACTER_SET: u8 = 8;
+    pub const FIELD_PRECISION: u8 = 9;
     pub const PACKAGE_NAME: u8 = 10;
     pub const ARG_NAME: u8 = 11;
     pub const FIELD_SOURCE: u8 = 12;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farbird_catalog::triggers::TriggerMoment;
-use farbird_catalog::{Catalog, Relation, Routine};
+use farbird_catalog::{Catalog, Relation, Routine, RoutineEngine};
 use farbird_expression::{ExecutionContext, ProcedureRows, Routines};
 use farbird_sql::ast::{DatabaseEvent, DdlEvent, DdlEvents, TriggerAction};
 use farbird_types::{Error, Result, Value, isc};
@@ -12,6 +12,7 @@ use crate::cache::{Key, RoutineCache};
 use crate::compile;
 use crate::compiled::{compiled_function, compiled_procedure, compiled_triggers, in_order};
 use crate::execution::Execution;
+use crate::library_function;
 use crate::procedure_call::call_local;
 use crate::trace::{CallFrame, with_system_trigger};
 use crate::traced;
@@ -79,6 +80,9 @@ fn call_function(
     function: &Arc<Routine>,
     arguments: Vec<Value>,
 ) -> Result<Value> {
+    if let RoutineEngine::Library(library) = &function.engine {
+        return library_function::call(context, function, library, arguments);
+    }
     let catalog = context.transaction.current_catalog();
     let compiled = compiled_function(&catalog, function)?;
     traced::function(function, arguments, context, |arguments, context| {

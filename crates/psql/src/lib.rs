@@ -19,6 +19,7 @@
 //! | `procedure_call` | EXECUTE PROCEDURE, local routines |
 //! | `dynamic`, `dynamic_rows`, `named_parameters` | EXECUTE STATEMENT |
 //! | `external`, `external_rows` | EXECUTE STATEMENT in another database, or as somebody else |
+//! | `library_function` | external functions: how they are called |
 //! | `autonomous` | IN AUTONOMOUS TRANSACTION |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
 //! | `compiled`, `cache` | compiled routines of a catalog |
@@ -47,6 +48,7 @@ mod dynamic_rows;
 mod execution;
 mod external;
 mod external_rows;
+mod library_function;
 mod named_parameters;
 mod plans;
 mod procedure_call;

@@ -13,7 +13,13 @@ impl Attachment {
         let routine = catalog.triggers.keys().map(|name| ("trigger", name));
         let routine = routine
             .chain(catalog.procedures.keys().map(|name| ("procedure", name)))
-            .chain(catalog.functions.keys().map(|name| ("function", name)))
+            .chain(
+                catalog
+                    .functions
+                    .values()
+                    .filter(|it| it.library().is_none())
+                    .map(|it| ("function", &it.name)),
+            )
             .chain(catalog.packages.values().filter(|it| !it.is_system()).map(|it| ("package", &it.name)))
             .next();
         if let Some((kind, name)) = routine {

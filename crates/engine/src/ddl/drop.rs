@@ -42,7 +42,7 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
             Some(_) => drop_used(editor, Used::PROCEDURE, name),
             None => Err(Error::new(isc::DYN_PROC_NOT_FOUND).with(name)),
         },
-        DropKind::Function => match catalog.functions.get(name) {
+        DropKind::Function | DropKind::ExternalFunction => match catalog.functions.get(name) {
             Some(_) => drop_used(editor, Used::FUNCTION, name),
             None => Err(Error::new(isc::DYN_FUNC_NOT_FOUND).with(name)),
         },
@@ -51,7 +51,6 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
         DropKind::Collation => collation::drop_collation(editor, name),
         DropKind::User => user::drop(editor, name),
         DropKind::Package | DropKind::PackageBody => Err(Error::internal("packages drop themselves")),
-        DropKind::ExternalFunction => Err(Error::new(isc::DYN_FUNC_NOT_FOUND).with(name)),
         DropKind::Filter => Err(Error::new(isc::DYN_FILTER_NOT_FOUND).with(name)),
         DropKind::Mapping | DropKind::GlobalMapping | DropKind::Shadow => {
             Err(error::unsupported("this DROP"))

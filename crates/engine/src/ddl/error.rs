@@ -650,6 +650,8 @@ fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
             ),
             &it.signature.name,
         ),
+        DdlStatement::DeclareExternalFunction(it) => named(isc::DSQL_CREATE_FUNC_FAILED, &it.name),
+        DdlStatement::AlterExternalFunction { name, .. } => named(isc::DSQL_ALTER_FUNC_FAILED, name),
         DdlStatement::DefineTrigger(it) => named(
             by_mode(
                 it.mode,
@@ -726,7 +728,7 @@ fn drop_heading(kind: DropKind) -> Option<u32> {
         DropKind::Sequence => isc::DSQL_DROP_SEQUENCE_FAILED,
         DropKind::Exception => isc::DSQL_DROP_EXCEPT_FAILED,
         DropKind::Procedure => isc::DSQL_DROP_PROC_FAILED,
-        DropKind::Function => isc::DSQL_DROP_FUNC_FAILED,
+        DropKind::Function | DropKind::ExternalFunction => isc::DSQL_DROP_FUNC_FAILED,
         DropKind::Trigger => isc::DSQL_DROP_TRIGGER_FAILED,
         DropKind::Collation => isc::DSQL_DROP_COLLATION_FAILED,
         DropKind::Role => isc::DSQL_DROP_ROLE_FAILED,

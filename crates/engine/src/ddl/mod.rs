@@ -15,6 +15,7 @@
 //! | `package` | packages: header and body, with the routines in them |
 //! | `privilege` | GRANT and REVOKE |
 //! | `user` | users, which the server keeps |
+//! | `external_function` | functions of libraries |
 //! | `external_pool` | the pool of connections to other databases |
 //! | `comment` | COMMENT ON |
 //! | `drop` | DROP of anything but packages |
@@ -36,6 +37,7 @@ mod drop;
 mod editor;
 mod error;
 mod exception;
+mod external_function;
 mod external_pool;
 mod following;
 mod index;
@@ -134,8 +136,10 @@ fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
         DdlStatement::DropDatabase => Err(error::unsupported("DROP DATABASE as a statement")),
         DdlStatement::DefinePackage(it) => package::define_header(editor, it),
         DdlStatement::DefinePackageBody(it) => package::define_body(editor, it),
-        DdlStatement::DeclareExternalFunction(_) | DdlStatement::AlterExternalFunction { .. } => {
-            Err(error::unsupported("an external function"))
+        DdlStatement::DeclareExternalFunction(it) => external_function::declare(editor, it),
+        DdlStatement::AlterExternalFunction { name, entry_point, module_name } => {
+            let (entry_point, module) = (entry_point.as_deref(), module_name.as_deref());
+            external_function::alter(editor, name.as_str(), entry_point, module)
         }
         DdlStatement::DeclareFilter(_) => Err(error::unsupported("a BLOB filter")),
         DdlStatement::AlterCharacterSet { name, collation } => character_set::alter(editor, name, collation),

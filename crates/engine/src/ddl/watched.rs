@@ -179,6 +179,11 @@ fn event_of(editor: &Editor<'_, '_>, statement: &DdlStatement) -> Option<Event> 
             routines.get(name)?;
             (object, DdlAction::Alter, name)
         }
+        DdlStatement::DeclareExternalFunction(it) => (Object::Function, DdlAction::Create, it.name.as_str()),
+        DdlStatement::AlterExternalFunction { name, .. } => {
+            catalog.functions.get(name.as_str())?;
+            (Object::Function, DdlAction::Alter, name.as_str())
+        }
         DdlStatement::DefineTrigger(it) => {
             let name = it.name.as_str();
             (Object::Trigger, defined(it.mode, catalog.triggers.contains_key(name))?, name)
@@ -236,18 +241,16 @@ fn dropped(catalog: &Catalog, ast: &DropObject) -> Option<DdlEventObject> {
         DropKind::Sequence => (DdlEventObject::Sequence, catalog.sequences.contains_key(name)),
         DropKind::Exception => (DdlEventObject::Exception, catalog.exceptions.contains_key(name)),
         DropKind::Procedure => (DdlEventObject::Procedure, catalog.procedures.contains_key(name)),
-        DropKind::Function => (DdlEventObject::Function, catalog.functions.contains_key(name)),
+        DropKind::Function | DropKind::ExternalFunction => {
+            (DdlEventObject::Function, catalog.functions.contains_key(name))
+        }
         DropKind::Trigger => (DdlEventObject::Trigger, catalog.triggers.contains_key(name)),
         DropKind::Package => (DdlEventObject::Package, catalog.packages.contains_key(name)),
         DropKind::PackageBody => (DdlEventObject::PackageBody, catalog.packages.contains_key(name)),
         DropKind::Collation => (DdlEventObject::Collation, catalog.collations.contains_key(name)),
         DropKind::Role => (DdlEventObject::Role, catalog.roles.contains_key(name)),
         DropKind::User => (DdlEventObject::User, true),
-        DropKind::ExternalFunction
-        | DropKind::Filter
-        | DropKind::Mapping
-        | DropKind::GlobalMapping
-        | DropKind::Shadow => return None,
+        DropKind::Filter | DropKind::Mapping | DropKind::GlobalMapping | DropKind::Shadow => return None,
     };
     exists.then_some(object)
 }

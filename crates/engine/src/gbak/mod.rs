@@ -254,6 +254,8 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         let schema = std::mem::take(&mut self.schema);
         let statements = Statements { schema: &schema };
         let mut definitions = statements.collations();
+        let libraries = schema.functions.iter().filter(|it| is_of_library(&it.record));
+        definitions.extend(libraries.map(|it| statements.library_function(it)));
         definitions.extend(statements.domains());
         definitions.extend(statements.sequences());
         definitions.extend(statements.exceptions());
@@ -534,10 +536,8 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         if !schema.all(RecordKind::Files).is_empty() {
             add("shadows".to_owned(), "shadows are not supported");
         }
-        for routine in
-            schema.functions.iter().filter(|it| it.package.is_none() && is_external_function(&it.record))
-        {
-            add(format!("function {}", routine.name), "external functions are not supported");
+        for routine in schema.functions.iter().filter(|it| it.package.is_none() && has_engine(&it.record)) {
+            add(format!("function {}", routine.name), "functions of external engines are not supported");
         }
         for routine in &schema.procedures {
             if routine.package.is_none() && routine.record.bytes(procedure::ENGINE_NAME).is_some() {
@@ -561,16 +561,23 @@ fn drop_if_possible(runner: &mut Runner, drop: &str) {
     }
 }
 
-fn is_external_function(record: &Record) -> bool {
+/// Whether a function is one of an engine of external routines (UDR).
+fn has_engine(record: &Record) -> bool {
     record.bytes(function::ENGINE_NAME).is_some()
-        || record.name(function::MODULE_NAME).is_some_and(|module| !module.is_empty())
+}
+
+/// Whether a function is one of a library: DECLARE EXTERNAL FUNCTION.
+fn is_of_library(record: &Record) -> bool {
+    !has_engine(record) && record.name(function::MODULE_NAME).is_some_and(|module| !module.is_empty())
 }
 
 /// Procedures and functions, functions first: they are called in more places.
 fn routines(statements: Statements<'_>, with_body: bool) -> Vec<Definition> {
     let schema = statements.schema;
-    let functions =
-        schema.functions.iter().filter(|it| it.package.is_none() && !is_external_function(&it.record));
+    let functions = schema
+        .functions
+        .iter()
+        .filter(|it| it.package.is_none() && !has_engine(&it.record) && !is_of_library(&it.record));
     let procedures = schema
         .procedures
         .iter()

@@ -264,6 +264,26 @@ impl Statements<'_> {
         Definition::new(object, format!("{sql}\nAS\n{body}"))
     }
 
+    /// An external function.
+    pub(super) fn library_function(self, routine: &RoutineRecords) -> Definition {
+        let position = |it: &&Record| it.number(function_argument::POSITION).unwrap_or_default();
+        let mut arguments: Vec<&Record> = routine.parameters.iter().collect();
+        arguments.sort_by_key(position);
+        let returned = routine.record.number(function::RETURN_ARG).unwrap_or_default();
+        let is_value = |it: &&Record| position(it) == 0;
+        let inputs: Vec<String> =
+            arguments.iter().filter(|it| !is_value(it)).map(|it| library_argument(it)).collect();
+        let mut sql = format!("DECLARE EXTERNAL FUNCTION {} {}", self.name(&routine.name), inputs.join(", "));
+        match arguments.iter().find(|it| is_value(it)) {
+            Some(result) if returned == 0 => sql.push_str(&format!(" RETURNS {}", library_argument(result))),
+            _ => sql.push_str(&format!(" RETURNS PARAMETER {returned}")),
+        }
+        let quoted = |attribute| routine.record.name(attribute).unwrap_or_default().replace('\'', "''");
+        let (entry_point, module) = (quoted(function::ENTRYPOINT), quoted(function::MODULE_NAME));
+        sql.push_str(&format!(" ENTRY_POINT '{entry_point}' MODULE_NAME '{module}'"));
+        Definition::new(format!("function {}", routine.name), sql)
+    }
+
     /// Packages as they are declared.
     pub(super) fn package_headers(self) -> Vec<Definition> {
         let header = |record: &Record| {
@@ -427,4 +447,20 @@ fn fires(kind: i64) -> String {
         })
         .collect();
     format!("{moment} {}", events.join(" OR "))
+}
+
+/// An argument of an external function, or its result, with how it is passed (RDB$MECHANISM).
+fn library_argument(record: &Record) -> String {
+    let declared = types::of_argument(record).unwrap_or_else(|| "a type that is not supported".to_owned());
+    let mechanism = record.number(function_argument::MECHANISM).unwrap_or_default();
+    let is_result = record.number(function_argument::POSITION) == Some(0);
+    let passed = match mechanism.abs() {
+        0 if is_result => " BY VALUE",
+        2 => " BY DESCRIPTOR",
+        4 => " BY SCALAR_ARRAY",
+        5 => " NULL",
+        _ => "",
+    };
+    let freed = if mechanism < 0 { " FREE_IT" } else { "" };
+    format!("{declared}{passed}{freed}")
 }

@@ -1,6 +1,6 @@
 //! Types of a backup as SQL declares them.
 
-use farbird_gbak::attribute::field;
+use farbird_gbak::attribute::{field, function_argument};
 use farbird_gbak::{Record, RecordKind};
 use farbird_types::CharacterSet;
 
@@ -8,11 +8,12 @@ use super::schema::Schema;
 
 /// RDB$FIELD_TYPE of texts.
 const CHAR: i64 = 14;
+const CSTRING: i64 = 40;
 const CHARACTER_SET: &str = " CHARACTER SET ";
 
 /// The type of a domain, with its bounds if it is an array; `None` for one that SQL cannot declare here.
 pub(super) fn declared(schema: &Schema, domain: &Record) -> Option<String> {
-    let element = element(domain)?;
+    let element = element(&|attribute| domain.number(attribute).unwrap_or_default())?;
     if domain.number(field::DIMENSIONS).is_none_or(|it| it <= 0) {
         return Some(element);
     }
@@ -41,9 +42,26 @@ fn bounds(schema: &Schema, domain: &str) -> Option<Vec<(i64, i64)>> {
     Some(dimensions.into_iter().map(|(_, lower, upper)| (lower, upper)).collect())
 }
 
-/// The type of a domain, or of its elements.
-fn element(domain: &Record) -> Option<String> {
-    let number = |attribute| domain.number(attribute).unwrap_or_default();
+/// The type of an argument of an external function.
+pub(super) fn of_argument(argument: &Record) -> Option<String> {
+    let declared = element(&|attribute| {
+        let attribute = match attribute {
+            field::TYPE => function_argument::FIELD_TYPE,
+            field::SCALE => function_argument::FIELD_SCALE,
+            field::LENGTH => function_argument::FIELD_LENGTH,
+            field::SUB_TYPE => function_argument::FIELD_SUB_TYPE,
+            field::CHARACTER_SET => function_argument::CHARACTER_SET,
+            field::PRECISION => function_argument::FIELD_PRECISION,
+            _ => return 0,
+        };
+        argument.number(attribute).unwrap_or_default()
+    })?;
+    let is_cstring = argument.number(function_argument::FIELD_TYPE) == Some(CSTRING);
+    Some(if is_cstring { declared.replacen("VARCHAR", "CSTRING", 1) } else { declared })
+}
+
+/// The type of a domain, or of its elements, of its attributes; 0 for those that it does not have.
+fn element(number: &dyn Fn(u8) -> i64) -> Option<String> {
     let scale = number(field::SCALE);
     let exact = |name: &str, digits: i64| match (number(field::SUB_TYPE), scale) {
         (0, 0) => name.to_owned(),
@@ -71,8 +89,8 @@ fn element(domain: &Record) -> Option<String> {
         23 => "BOOLEAN".to_owned(),
         24 => "DECFLOAT(16)".to_owned(),
         25 => "DECFLOAT(34)".to_owned(),
-        text @ (CHAR | 37 | 40) => {
-            let set = character_set(domain)?;
+        text @ (CHAR | 37 | CSTRING) => {
+            let set = character_set(number)?;
             let characters = match number(field::CHARACTER_LENGTH) {
                 0 => number(field::LENGTH) / i64::from(set.bytes_per_character()),
                 characters => characters,
@@ -87,7 +105,7 @@ fn element(domain: &Record) -> Option<String> {
                 bytes => format!(" SEGMENT SIZE {bytes}"),
             };
             let set = match subtype {
-                1 => format!(" CHARACTER SET {}", character_set(domain)?.name()),
+                1 => format!(" CHARACTER SET {}", character_set(number)?.name()),
                 _ => String::new(),
             };
             format!("BLOB SUB_TYPE {subtype}{segment}{set}")
@@ -96,9 +114,8 @@ fn element(domain: &Record) -> Option<String> {
     })
 }
 
-fn character_set(domain: &Record) -> Option<CharacterSet> {
-    let number = domain.number(field::CHARACTER_SET).unwrap_or_default();
-    CharacterSet::by_id(u8::try_from(number).ok()?)
+fn character_set(number: &dyn Fn(u8) -> i64) -> Option<CharacterSet> {
+    CharacterSet::by_id(u8::try_from(number(field::CHARACTER_SET)).ok()?)
 }
 
 /// The collation that is said of a domain, or of a column beside its domain, if it is not the usual one.

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use farbird_types::SqlType;
+
 use crate::catalog::system_tables::table;
 use crate::catalog::{
-    Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, Routine, RoutineParameter,
+    Catalog, Constraint, ConstraintKind, LibraryFunction, ReferentialAction, Relation, Routine,
+    RoutineParameter,
 };
 use crate::system::program;
 use crate::system::row_set::RowSet;
 use crate::system::tables::{RoutineKind, parameter_domain, relations_in_order};
+use crate::system::type_numbers::type_numbers;
 
 /// RDB$ENGINE_NAME of routines that come with every database.
 const SYSTEM_ENGINE: &str = "SYSTEM";
@@ -132,7 +136,8 @@ fn all_functions(catalog: &Catalog) -> impl Iterator<Item = &Arc<Routine>> {
 
 /// The text of a routine; that of one in a package is the package's.
 fn own_source(routine: &Routine) -> Option<&str> {
-    routine.package.is_none().then_some(&routine.source)
+    let own = routine.package.is_none().then_some(routine.source.as_str());
+    own.filter(|source| !source.is_empty())
 }
 
 /// What tells of the package that a routine is in. SQL SECURITY is the package's too.
@@ -222,17 +227,21 @@ fn parameter_columns(
 pub(super) fn functions(rows: &mut RowSet<'_, '_, '_>) {
     let catalog = Arc::clone(&rows.catalog);
     for function in all_functions(&catalog) {
+        let library = function.library();
         rows.row()
             .text("RDB$FUNCTION_NAME", &function.name)
             .blob("RDB$DESCRIPTION", function.description.as_deref())
-            .number("RDB$RETURN_ARGUMENT", 0)
+            .number("RDB$RETURN_ARGUMENT", library.map_or(0, |it| it.returned))
+            .optional_text("RDB$MODULE_NAME", library.map(|it| &it.module))
+            .optional_text("RDB$ENTRYPOINT", library.map(|it| &it.entry_point).filter(|it| !it.is_empty()))
             .flag("RDB$SYSTEM_FLAG", function.is_system())
             .blob("RDB$FUNCTION_SOURCE", own_source(function))
             .compiled("RDB$FUNCTION_BLR", function.has_body() && !function.is_system())
             .number("RDB$FUNCTION_ID", function.id)
             .text("RDB$OWNER_NAME", &function.owner);
         if !function.is_system() {
-            rows.number("RDB$LEGACY_FLAG", 0).flag("RDB$DETERMINISTIC_FLAG", function.deterministic);
+            rows.flag("RDB$LEGACY_FLAG", library.is_some())
+                .flag("RDB$DETERMINISTIC_FLAG", function.deterministic);
         }
         if function.has_body() {
             rows.number("RDB$VALID_BLR", 1);
@@ -244,6 +253,10 @@ pub(super) fn functions(rows: &mut RowSet<'_, '_, '_>) {
 pub(super) fn function_arguments(rows: &mut RowSet<'_, '_, '_>) {
     let catalog = Arc::clone(&rows.catalog);
     for function in all_functions(&catalog) {
+        if let Some(library) = function.library() {
+            library_arguments(rows, function, library);
+            continue;
+        }
         let result = function.outputs.iter().map(|it| (0, function.inputs.len(), it));
         let inputs = function.inputs.iter().enumerate().map(|(number, it)| (number + 1, number, it));
         for (position, place, parameter) in result.chain(inputs) {
@@ -259,6 +272,28 @@ pub(super) fn function_arguments(rows: &mut RowSet<'_, '_, '_>) {
                 rows.number("RDB$ARGUMENT_MECHANISM", mechanism(parameter));
             }
         }
+    }
+}
+
+/// Arguments of an external function have types of their own, not domains.
+fn library_arguments(rows: &mut RowSet<'_, '_, '_>, function: &Routine, library: &LibraryFunction) {
+    const CSTRING: i16 = 40;
+    for argument in &library.arguments {
+        let numbers = type_numbers(&argument.sql_type, argument.precision);
+        let is_blob = matches!(argument.sql_type, SqlType::Blob { .. });
+        rows.row()
+            .text("RDB$FUNCTION_NAME", &function.name)
+            .number("RDB$ARGUMENT_POSITION", argument.position)
+            .number("RDB$MECHANISM", argument.mechanism_number())
+            .number("RDB$FIELD_TYPE", if argument.is_cstring { CSTRING } else { numbers.field_type })
+            .number("RDB$FIELD_SCALE", numbers.scale)
+            .number("RDB$FIELD_LENGTH", numbers.length)
+            .optional_number("RDB$FIELD_SUB_TYPE", numbers.subtype)
+            .optional_number("RDB$CHARACTER_SET_ID", numbers.character_set)
+            .optional_number("RDB$FIELD_PRECISION", numbers.precision)
+            .optional_number("RDB$CHARACTER_LENGTH", numbers.char_length)
+            .optional_number("RDB$COLLATION_ID", numbers.collation.filter(|_| !is_blob))
+            .number("RDB$SYSTEM_FLAG", 0);
     }
 }
 

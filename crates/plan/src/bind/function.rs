@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use farbird_catalog::{ObjectKind, Routine, SystemPrivilege};
+use farbird_catalog::{LibraryFunction, Mechanism, ObjectKind, Routine, RoutineEngine, SystemPrivilege};
 use farbird_expression::{Expression, FunctionReference};
 use farbird_function::call::{CallArgument, keyword_call};
+use farbird_function::library::lookup as lookup_library;
 use farbird_function::{Argument, ScalarFunction, Signature, lookup_scalar};
 use farbird_sql::ast::{self, ExpressionKind};
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::bind::array::unless_array;
 use crate::bind::binder::{Binder, Bound};
-use crate::bind::error::{dsql, sqlcode, unsupported};
+use crate::bind::error::{dsql, invalid_blr, sqlcode, unsupported};
 use crate::bind::prepared::LocalFunction;
 use crate::bind::unifying::{null_value, unified};
 
@@ -41,7 +42,12 @@ impl Binder<'_> {
             let arguments = self.bind_all(&call.arguments)?;
             return self.scalar_call(function, arguments);
         }
-        if let Some(function) = catalog.function_named(package, name, self.package())? {
+        let found = catalog.function_named(package, name, self.package())?;
+        // Of an external function and a built-in one of the same name the latter is called.
+        let is_hidden = |function: &Routine| {
+            matches!(function.engine, RoutineEngine::Library(_)) && lookup_scalar(name).is_some()
+        };
+        if let Some(function) = found.filter(|function| !is_hidden(function)) {
             self.call_access(ObjectKind::Function, function);
             return self.bind_stored_function(function, &call.arguments);
         }
@@ -185,7 +191,10 @@ impl Binder<'_> {
         if arguments.len() < required || arguments.len() > function.inputs.len() {
             return Err(mismatch());
         }
-        let arguments = self.bind_routine_arguments(function, arguments, false)?;
+        let arguments = match &function.engine {
+            RoutineEngine::Library(library) => self.bind_library_arguments(function, library, arguments)?,
+            _ => self.bind_routine_arguments(function, arguments, false)?,
+        };
         let result = function.outputs.first().ok_or_else(mismatch)?;
         if !function.deterministic {
             self.block().volatile = true;
@@ -193,6 +202,28 @@ impl Binder<'_> {
         let expression = Expression::Routine { routine: function.clone(), arguments };
         // Described so by Firebird whatever its type: NOT NULL is looked at when it returns.
         Ok(Bound::new(expression, result.sql_type, true))
+    }
+
+    /// Arguments of an external function, as they are written: whoever calls it passes them as declared.
+    fn bind_library_arguments(
+        &mut self,
+        function: &Routine,
+        library: &LibraryFunction,
+        arguments: &[ast::Expression],
+    ) -> Result<Vec<Expression>> {
+        let entry = lookup_library(&library.module, &library.entry_point);
+        if entry.is_none_or(|entry| entry.arguments != arguments.len()) {
+            let error = invalid_blr().and(isc::FUNNOTDEF).with(function.name.as_str());
+            return Err(error.and(isc::MODNOTFOUND));
+        }
+        let mut bound = Vec::with_capacity(arguments.len());
+        for (argument, input) in arguments.iter().zip(library.inputs()) {
+            let nullable = matches!(input.mechanism, Mechanism::Descriptor | Mechanism::ReferenceWithNull);
+            let mut value = self.bind_value(argument)?;
+            self.tell(&mut value, Some(ColumnType { sql_type: input.sql_type, nullable }))?;
+            bound.push(unless_array(value).expression);
+        }
+        Ok(bound)
     }
 
     fn bind_local_function(

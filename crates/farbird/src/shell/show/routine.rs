@@ -29,9 +29,13 @@ pub(super) fn procedure(session: &mut dyn Session, name: &str) -> Result<Vec<Sec
 
 /// A function: its arguments and source.
 pub(super) fn function(session: &mut dyn Session, name: &str) -> Result<Vec<Section>, Error> {
-    let head = "select rdb$function_source, rdb$return_argument from rdb$functions
+    let head =
+        "select rdb$function_source, rdb$return_argument, rdb$module_name, rdb$entrypoint from rdb$functions
         where rdb$function_name = ? and rdb$package_name is null";
     let Some(found) = rows(session, head, &[name])?.into_iter().next() else { return Ok(Vec::new()) };
+    if !found.text(2).is_empty() {
+        return external_function(session, name, &found);
+    }
     let sql = format!(
         "select {TYPE_COLUMNS}, a.rdb$argument_name, a.rdb$argument_position
         from rdb$function_arguments a join rdb$fields f on f.rdb$field_name = a.rdb$field_source {}
@@ -45,6 +49,34 @@ pub(super) fn function(session: &mut dyn Session, name: &str) -> Result<Vec<Sect
     };
     let arguments: Vec<Vec<Value>> = rows(session, &sql, &[name])?.iter().map(shown).collect();
     Ok(routine("Function", name, arguments, &found.text(0)))
+}
+
+/// An external function, of `head`: its arguments have types, but no names.
+fn external_function(
+    session: &mut dyn Session,
+    name: &str,
+    head: &CatalogRow,
+) -> Result<Vec<Section>, Error> {
+    let sql = format!(
+        "select {TYPE_COLUMNS}, f.rdb$argument_position
+        from (select rdb$argument_position, rdb$field_type, rdb$field_sub_type, rdb$field_scale, rdb$field_length,
+            rdb$character_length, rdb$field_precision, rdb$character_set_id, rdb$collation_id,
+            cast(null as smallint) as rdb$segment_length
+            from rdb$function_arguments where rdb$function_name = ? and rdb$package_name is null) f {}
+        order by f.rdb$argument_position",
+        type_joins("f.rdb$collation_id")
+    );
+    let returned = head.number(1);
+    let shown = |row: &CatalogRow| {
+        let direction = if row.number(TYPE_COLUMN_COUNT) == returned { "returned" } else { "in" };
+        vec![cell(direction), cell(type_name(row))]
+    };
+    let arguments: Vec<Vec<Value>> = rows(session, &sql, &[name])?.iter().map(shown).collect();
+    Ok(vec![
+        Section::Title(format!("External function {name}")),
+        Section::Table { heads: &["DIRECTION", "TYPE"], rows: arguments },
+        Section::Text(format!("Entry point {} of {}", head.text(3), head.text(2))),
+    ])
 }
 
 fn routine(kind: &str, name: &str, parameters: Vec<Vec<Value>>, source: &str) -> Vec<Section> {

@@ -1,0 +1,12 @@
+create database 'g.fdb' default character set utf8;
+declare external function u_lower cstring(100) character set none returns cstring(100) character set none free_it entry_point 'IB_UDF_lower' module_name 'ib_udf';
+declare external function u_round numeric(18,4) by descriptor, numeric(18,4) by descriptor returns parameter 2 entry_point 'fbround' module_name 'fbudf';
+declare external function u_blob varchar(100) by descriptor, blob returns parameter 2 entry_point 'string2blob' module_name 'fbudf';
+declare external function u_mod integer, integer returns double precision by value entry_point 'IB_UDF_mod' module_name 'ib_udf';
+declare external function u_own integer null, varchar(20) by descriptor returns integer entry_point 'own' module_name 'own_library';
+comment on external function u_lower is 'small letters';
+grant execute on function u_lower to public;
+commit;
+create table t (id integer, name varchar(20), small computed by (u_lower(name)), rest computed by (u_mod(id, 2)));
+insert into t (id, name) values (7, 'ABC');
+commit;
