@@ -137,3 +137,40 @@ fn statements_with_parameters_give_the_rows_that_firebird_gives() {
     }
     assert!(differing.is_empty(), "{} of the answers differ:\n{}", differing.len(), differing.join("\n"));
 }
+
+#[test]
+fn texts_of_simple_case_are_described_as_char_and_computed_with_as_they_are() {
+    let (_database, mut session) = TestDatabase::create();
+    for definition in [
+        "create table t (a int, c3 char(3), c1 char(1), v varchar(2))",
+        "create view shown as select decode(a, 1, c3, c1) d from t",
+    ] {
+        session.run(definition).expect(definition);
+        session.commit();
+    }
+    for (sql, expected) in [
+        ("select decode(a, 1, c3, c1) from t", "CHAR(3)"),
+        ("select case a when 1 then c3 end, case a when 1 then c3 else v end from t", "CHAR(3), VARCHAR(3)"),
+        (
+            "select decode(a, 1, decode(a, 2, c3, c1), 'five5'), decode(a, 1, c3, c1) || '' from t",
+            "CHAR(5), VARCHAR(3)",
+        ),
+        ("select d, d || '' from (select decode(a, 1, c3, c1) d from t) q", "CHAR(3), VARCHAR(3)"),
+        ("with q as (select distinct decode(a, 1, c3, c1) d from t) select d from q order by d", "CHAR(3)"),
+        ("select d from shown", "CHAR(3)"),
+        ("select (select decode(a, 1, c3, c1) from t) from t", "CHAR(3)"),
+        ("select decode(a, 1, c3, c1) from t union select 'five5' from t", "CHAR(5)"),
+        ("select decode(a, 1, c3, c1) from t union select v from t", "VARCHAR(3)"),
+        ("select decode(a, 1, c3, c1), count(*) from t group by 1", "CHAR(3), other"),
+        ("delete from t returning decode(a, 1, c3, c1)", "CHAR(3)"),
+    ] {
+        let description = session.prepare(sql).expect(sql);
+        let types = description.columns.iter().map(|column| match column.column_type.sql_type {
+            SqlType::Text(text) if text.varying => format!("VARCHAR({})", text.length_chars),
+            SqlType::Text(text) => format!("CHAR({})", text.length_chars),
+            _ => "other".to_owned(),
+        });
+        let types: Vec<String> = types.collect();
+        assert_eq!(types.join(", "), expected, "{sql}");
+    }
+}

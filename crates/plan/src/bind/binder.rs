@@ -31,6 +31,8 @@ pub(crate) struct Bound {
     /// In dialect 1, if it was computed in another type than it is said to have: that one. The value is a conversion from it
     /// then (see `bind::dialect_one`).
     pub(crate) computed_as: Option<SqlType>,
+    /// A VARCHAR that clients are told to be a CHAR: see [`crate::bound::query::OutputColumn::sent_as_char`].
+    pub(crate) sent_as_char: bool,
 }
 
 impl Bound {
@@ -42,6 +44,7 @@ impl Bound {
             origin: None,
             shape: None,
             computed_as: None,
+            sent_as_char: false,
         }
     }
 

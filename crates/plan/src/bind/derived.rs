@@ -103,6 +103,7 @@ impl Binder<'_> {
                     value: NamedValue::Source(source, SourceColumn::Field(place)),
                     column_type: *column_type,
                     origin: Origin { field: name.clone(), alias: alias.to_owned(), ..Origin::default() },
+                    sent_as_char: false,
                 });
             let named = NamedTable {
                 name: alias.to_owned(),
@@ -230,6 +231,7 @@ impl Binder<'_> {
                 ..item.origin.unwrap_or_else(|| Origin { field: item.label.clone(), ..Origin::default() })
             },
             column_type: ColumnType { nullable: nullable || item.column_type.nullable, ..item.column_type },
+            sent_as_char: item.sent_as_char,
             name,
             value,
         });

@@ -357,6 +357,7 @@ impl Binder<'_> {
                 origin: None,
                 shape: item.shape.clone(),
                 computed_as: None,
+                sent_as_char: false,
             };
             self.tell(
                 &mut bound,

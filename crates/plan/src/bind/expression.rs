@@ -294,7 +294,7 @@ impl Binder<'_> {
         label: &'static str,
     ) -> Result<Bound> {
         let shape = self.decode_shape(&operand, &whens, &thens, label)?;
-        let (mut thens, column_type) = unified_without_padding(thens, &shape, label)?;
+        let (mut thens, column_type, sent_as_char) = unified_without_padding(thens, &shape, label)?;
         let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
         let kind = whens
             .iter()
@@ -307,7 +307,7 @@ impl Binder<'_> {
             collation: collation_of_kind(kind),
         };
         // Firebird says so even where there is an ELSE.
-        Ok(Bound { shape, ..Bound::new(expression, column_type.sql_type, true) })
+        Ok(Bound { shape, sent_as_char, ..Bound::new(expression, column_type.sql_type, true) })
     }
 
     fn bind_cast(&mut self, operand: &ast::Expression, target: &ast::DataType) -> Result<Bound> {

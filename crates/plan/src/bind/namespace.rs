@@ -199,6 +199,7 @@ pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row
                 owner: relation.owner.clone(),
                 array: column.array.clone(),
             },
+            sent_as_char: false,
         }
     });
     NamedTable {

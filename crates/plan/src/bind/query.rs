@@ -7,7 +7,7 @@ use farbird_expression::Expression;
 use farbird_session::{ColumnDescription, StatementKind};
 use farbird_sql::ast;
 use farbird_types::key::{KeyPart, NullsPosition};
-use farbird_types::{ColumnType, Error, Result, SqlType, isc};
+use farbird_types::{ColumnType, Error, Result, SqlType, TextType, isc};
 
 use crate::bind::alone::surroundings;
 use crate::bind::array::check_sortable;
@@ -130,13 +130,17 @@ pub(crate) fn describe(environment: &Environment, query: &ast::Query) -> Result<
     })
 }
 
-/// A result column as prepare describes it. A bare NULL is a CHAR(1) to clients, as Firebird has it.
+/// A result column as prepare describes it. A bare NULL is a CHAR(1) to clients, as Firebird has it; of
+/// [`OutputColumn::sent_as_char`] only the type is another one, blanks are the message's.
 pub(crate) fn describe_column(item: &OutputColumn) -> ColumnDescription {
     let origin = item.origin.clone().unwrap_or_default();
     let field = if item.origin.is_some() { origin.field } else { item.label.clone() };
     let column_type = match item.column_type.sql_type {
         SqlType::Null => {
             ColumnType { sql_type: SqlType::char(1, farbird_types::CharacterSet::NONE), nullable: true }
+        }
+        SqlType::Text(text) if item.sent_as_char => {
+            ColumnType { sql_type: SqlType::Text(TextType { varying: false, ..text }), ..item.column_type }
         }
         _ => item.column_type,
     };
@@ -328,6 +332,7 @@ impl Binder<'_> {
                     origin: column.origin,
                     shape: None,
                     computed_as: None,
+                    sent_as_char: column.sent_as_char,
                 }))
             }));
         }
@@ -369,6 +374,7 @@ impl Binder<'_> {
                         column_type: bound.column_type,
                         origin: bound.origin,
                         shape: bound.shape,
+                        sent_as_char: bound.sent_as_char,
                     });
                 }
             }
@@ -422,6 +428,7 @@ impl Binder<'_> {
             column_type: bound.column_type,
             origin: bound.origin,
             shape: None,
+            sent_as_char: bound.sent_as_char,
         });
         Ok(())
     }
@@ -574,6 +581,7 @@ impl BoundSubquery {
                 // Nothing outside of the query reaches its parameters.
                 shape: column.shape.as_ref().map(|_| Box::new(Shape::unknown())),
                 computed_as: None,
+                sent_as_char: column.sent_as_char,
             }),
             _ => Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_COUNT_MISMATCH)),
         }

@@ -210,6 +210,7 @@ impl Binder<'_> {
             origin: Some(column.origin.clone()),
             shape: None,
             computed_as: None,
+            sent_as_char: column.sent_as_char,
         })
     }
 

@@ -171,6 +171,7 @@ impl Binder<'_> {
                 value: NamedValue::Expression(value),
                 column_type: ColumnType { sql_type, nullable },
                 origin: Origin { field: String::from("COALESCE"), ..Origin::default() },
+                sent_as_char: false,
             },
             members: left.members.into_iter().chain(right.members).collect(),
             whole,
@@ -315,6 +316,7 @@ impl Binder<'_> {
                 owner: procedure.owner.clone(),
                 array: None,
             },
+            sent_as_char: false,
         });
         let named = NamedTable {
             name: alias.to_owned(),
@@ -439,6 +441,7 @@ pub(crate) fn named_relation(
             owner: relation.owner.clone(),
             array: column.array.clone(),
         },
+        sent_as_char: false,
     });
     NamedTable {
         name: alias.to_owned(),

@@ -17,12 +17,17 @@ pub(crate) fn unified(
 }
 
 /// As [`unified`], but CHARs of different lengths are not filled up with blanks: simple CASE and DECODE give each value as it is.
-/// A value of CHAR has its whole length here, so the common type is VARCHAR then (Firebird says CHAR and keeps the value short).
+/// A value of CHAR has its whole length here, so the common type is VARCHAR then; where Firebird says CHAR and keeps the value short,
+/// the answer is true (see [`crate::bound::query::OutputColumn::sent_as_char`]).
 pub(crate) fn unified_without_padding(
     values: Vec<Bound>,
     shape: &Option<Box<Shape>>,
     name: &str,
-) -> Result<(Vec<Expression>, ColumnType)> {
+) -> Result<(Vec<Expression>, ColumnType, bool)> {
+    let sent_as_char = values.iter().all(|value| match value.sql_type() {
+        SqlType::Text(own) => value.sent_as_char || !own.varying,
+        other => *other == SqlType::Null,
+    });
     let types = types_of(&values);
     let mut sql_type = typed(arithmetic::common_type_in(&types, name), shape)?;
     if let SqlType::Text(common) = &mut sql_type {
@@ -30,7 +35,9 @@ pub(crate) fn unified_without_padding(
             .iter()
             .any(|own| matches!(own, SqlType::Text(own) if own.length_chars != common.length_chars));
     }
-    Ok(converted(values, sql_type))
+    let (values, column_type) = converted(values, sql_type);
+    let sent_as_char = sent_as_char && matches!(sql_type, SqlType::Text(common) if common.varying);
+    Ok((values, column_type, sent_as_char))
 }
 
 fn types_of(values: &[Bound]) -> Vec<SqlType> {

@@ -279,9 +279,20 @@ fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
         // What has been converted is no longer a table's column.
         let origin = item.origin.clone().filter(|_| item.column_type.sql_type == sql_type);
         let column_type = ColumnType { sql_type, nullable };
-        columns.push(OutputColumn { label, column_type, origin, ..item.clone() });
+        let sent_as_char =
+            is_sent_as_char(&sql_type, members.iter().filter_map(|member| member.items.get(place)));
+        columns.push(OutputColumn { label, column_type, origin, sent_as_char, ..item.clone() });
     }
     Ok(columns)
+}
+
+/// Whether values of several queries, none of them a VARCHAR to clients, have become one.
+fn is_sent_as_char<'q>(sql_type: &SqlType, mut items: impl Iterator<Item = &'q OutputColumn>) -> bool {
+    matches!(sql_type, SqlType::Text(text) if text.varying)
+        && items.all(|item| match item.column_type.sql_type {
+            SqlType::Text(own) => item.sent_as_char || !own.varying,
+            other => other == SqlType::Null,
+        })
 }
 
 /// Converts a member's values to the UNION's types.

@@ -33,6 +33,8 @@ pub(crate) struct NamedColumn {
     pub(crate) column_type: ColumnType,
     /// Where it comes from.
     pub(crate) origin: Origin,
+    /// A VARCHAR that clients are told to be a CHAR: see [`crate::bound::query::OutputColumn::sent_as_char`].
+    pub(crate) sent_as_char: bool,
 }
 
 /// What a column is.

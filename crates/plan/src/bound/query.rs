@@ -27,6 +27,9 @@ pub(crate) struct OutputColumn {
     pub(crate) origin: Option<Origin>,
     /// The parameters in it whose types are not known yet.
     pub(crate) shape: Option<Box<Shape>>,
+    /// It is a VARCHAR, which clients are told to be a CHAR: simple CASE and DECODE over CHARs of different lengths. Firebird describes
+    /// the longest of them and computes with each value as it is, so blanks stand behind the shorter ones in clients' messages only.
+    pub(crate) sent_as_char: bool,
 }
 
 /// How many rows, bound.

@@ -97,6 +97,7 @@ pub(crate) fn grouped(select: &BoundSelect) -> Option<GroupedOutline> {
         column_type: ColumnType { sql_type: *sql_type, nullable: true },
         origin: None,
         shape: None,
+        sent_as_char: false,
     };
     let grouping = BoundSelect {
         items: types.iter().enumerate().map(column).collect(),
