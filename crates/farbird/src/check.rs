@@ -1,5 +1,6 @@
 //! `farbird check`: is a database sound?
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -11,7 +12,7 @@ use farbird_engine::check::{CheckStep, DatabaseReport, check_database};
 use indicatif::ProgressBar;
 
 use crate::backup::{Format, Interrupt};
-use crate::progress;
+use crate::{output, progress};
 
 /// Check a database: every page, row, index entry, BLOB and foreign key, and whether they agree.
 ///
@@ -49,8 +50,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let report = report.with_context(|| format!("{} was not checked", arguments.database.display()))?;
     let seconds = started.elapsed().as_secs_f64();
     match arguments.format {
-        Format::Text => tell(&report, &arguments.database.display().to_string(), seconds),
-        Format::Json => println!("{}", json(&report, seconds)),
+        Format::Text => output::answer(&told(&report, &arguments.database.display().to_string(), seconds)?)?,
+        Format::Json => output::answer_line(&json(&report, seconds).to_string())?,
     }
     Ok(ExitCode::from(u8::from(!report.is_sound())))
 }
@@ -67,16 +68,18 @@ fn show(bar: &ProgressBar, step: CheckStep) {
     }
 }
 
-fn tell(report: &DatabaseReport, database: &str, seconds: f64) {
+fn told(report: &DatabaseReport, database: &str, seconds: f64) -> Result<String, std::fmt::Error> {
+    let mut out = String::new();
     for damage in &report.damages {
-        println!("{}: {}", damage.place, damage.what);
-        println!("    {}", damage.advice);
+        writeln!(out, "{}: {}", damage.place, damage.what)?;
+        writeln!(out, "    {}", damage.advice)?;
     }
     if report.counts.more_findings > 0 {
-        println!("and {} more", report.counts.more_findings);
+        writeln!(out, "and {} more", report.counts.more_findings)?;
     }
     let counts = &report.counts;
-    println!(
+    writeln!(
+        out,
         "{} tables, {} rows in {} blocks and {} versions, {} index entries ({} lead nowhere), {} BLOBs (and {} of no \
          row), {} bytes of nothing known, {seconds:.1} s",
         counts.relations,
@@ -88,17 +91,19 @@ fn tell(report: &DatabaseReport, database: &str, seconds: f64) {
         counts.blobs,
         counts.orphan_blobs,
         counts.unknown_bytes,
-    );
+    )?;
     for id in &report.prepared {
-        println!(
+        writeln!(
+            out,
             "transaction {id} is prepared and waits for a commit or a rollback (gfix -commit, gfix -rollback)"
-        );
+        )?;
     }
     match report.damages.len() {
-        0 => println!("{database} is sound"),
-        1 => println!("{database} is damaged in one place"),
-        count => println!("{database} is damaged in {count} places"),
+        0 => writeln!(out, "{database} is sound")?,
+        1 => writeln!(out, "{database} is damaged in one place")?,
+        count => writeln!(out, "{database} is damaged in {count} places")?,
     }
+    Ok(out)
 }
 
 fn json(report: &DatabaseReport, seconds: f64) -> serde_json::Value {

@@ -14,6 +14,8 @@ use clap::Subcommand;
 use farbird_lab::kernel::KernelLink;
 use farbird_lab::link::{Link, LinkOptions, Passed, Rate, Share, parse_bytes, parse_delay};
 
+use crate::output;
+
 /// Try programs over a long link without leaving this machine.
 ///
 /// A link has a delay, and if you like a bandwidth, losses and jitter. `lab proxy` is one inside this process: it needs
@@ -209,7 +211,7 @@ fn proxy(arguments: &ProxyArguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("{} is no HOST:PORT that is known", arguments.to))?;
     let link = Link::listen(arguments.listen, target, &options)
         .with_context(|| format!("cannot listen on {}", arguments.listen))?;
-    println!("{} leads to {}: {options}; Ctrl-C ends it", link.address(), arguments.to);
+    output::answer_line(&format!("{} leads to {}: {options}; Ctrl-C ends it", link.address(), arguments.to))?;
     runtime()?.block_on(crate::serve::shutdown_signal())?;
     let traffic = link.traffic();
     eprintln!("{} connections", traffic.connections);

@@ -14,6 +14,7 @@ mod farlink;
 mod import;
 mod lab;
 mod migrate;
+mod output;
 mod progress;
 mod restore;
 mod serve;

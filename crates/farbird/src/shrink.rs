@@ -11,7 +11,7 @@ use indicatif::HumanBytes;
 use serde_json::json;
 
 use crate::backup::Format;
-use crate::progress;
+use crate::{output, progress};
 
 /// Give a database file's free space back to the operating system.
 ///
@@ -53,14 +53,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let seconds = started.elapsed().as_secs_f64();
     match arguments.format {
-        Format::Text => println!(
+        Format::Text => output::answer_line(&format!(
             "shrunk {} from {} to {} in {seconds:.1} s",
             path.display(),
             HumanBytes(before),
             HumanBytes(shrunk.after)
-        ),
+        ))?,
         Format::Json => {
-            println!("{}", json!({ "before": before, "after": shrunk.after, "seconds": seconds }));
+            let object = json!({ "before": before, "after": shrunk.after, "seconds": seconds });
+            output::answer_line(&object.to_string())?;
         }
     }
     Ok(ExitCode::SUCCESS)

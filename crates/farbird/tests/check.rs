@@ -56,6 +56,21 @@ fn a_sound_database_is_called_sound_and_a_damaged_one_is_not() {
 }
 
 #[test]
+fn an_answer_that_nobody_reads_is_no_failure() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("app.fbd");
+    drop(Database::create(&path).expect("create"));
+    for format in ["text", "json"] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_farbird"));
+        let command = command.arg("check").arg(&path).args(["--format", format]).stdout(writer);
+        let ended = command.output().expect("farbird check");
+        assert_eq!((ended.status.code(), said(&ended).as_str()), (Some(0), ""), "{format}");
+    }
+}
+
+#[test]
 fn a_database_in_use_or_none_at_all_cannot_be_checked() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("app.fbd");

@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::output;
+
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The whole of an answer is shorter.
@@ -14,7 +16,7 @@ const ANSWER_BYTES_MAX: u64 = 16 << 10;
 pub(super) fn run(address: SocketAddr) -> anyhow::Result<ExitCode> {
     match ask(address) {
         Ok(answer) if answer.starts_with("HTTP/1.1 200 ") => {
-            println!("ok");
+            output::answer_line("ok")?;
             Ok(ExitCode::SUCCESS)
         }
         Ok(answer) => {

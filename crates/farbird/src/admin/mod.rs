@@ -25,6 +25,7 @@ use farbird_types::{Error, isc};
 
 use crate::access::{Credentials, DatabaseAddress, Line};
 use crate::backup::Format;
+use crate::output;
 use report::{Answered, Report};
 
 /// Look after a running server: who is attached, what runs, who waits for whom; end what should not go on.
@@ -178,7 +179,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     watch::run(look.format, seconds, || told(&connection, &reports, look.format))
                 }
                 None => {
-                    print!("{}", told(&connection, &reports, look.format)?);
+                    output::answer(&told(&connection, &reports, look.format)?)?;
                     connection.close()?;
                     Ok(ExitCode::SUCCESS)
                 }
@@ -248,13 +249,15 @@ fn databases(of: &OfServer) -> anyhow::Result<ExitCode> {
     let open = services.open_databases()?;
     services.close()?;
     match of.format {
-        Format::Json => println!(
-            "{}",
-            serde_json::json!({ "attachments": open.attachments, "databases": open.databases })
-        ),
+        Format::Json => {
+            let object = serde_json::json!({ "attachments": open.attachments, "databases": open.databases });
+            output::answer_line(&object.to_string())?;
+        }
         Format::Text => {
-            println!("{} attachments to {} databases", open.attachments, open.databases.len());
-            open.databases.iter().for_each(|database| println!("  {database}"));
+            let mut lines =
+                format!("{} attachments to {} databases\n", open.attachments, open.databases.len());
+            open.databases.iter().for_each(|database| lines.push_str(&format!("  {database}\n")));
+            output::answer(&lines)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -265,8 +268,8 @@ fn end(target: &Target, wanted: action::Wanted) -> anyhow::Result<ExitCode> {
     let outcome = action::end(&connection, wanted, target.attachment)?;
     connection.close()?;
     match target.format {
-        Format::Json => println!("{}", outcome.json(target.attachment)),
-        Format::Text if outcome.is_done() => println!("{}", outcome.words(target.attachment)),
+        Format::Json => output::answer_line(&outcome.json(target.attachment).to_string())?,
+        Format::Text if outcome.is_done() => output::answer_line(&outcome.words(target.attachment))?,
         Format::Text => eprintln!("farbird: {}", outcome.words(target.attachment)),
     }
     Ok(ExitCode::from(u8::from(!outcome.is_done())))

@@ -1,10 +1,11 @@
 //! Asking again and again, until Ctrl-C or until nobody reads on (`| head`).
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::backup::{Format, Interrupt};
+use crate::output;
 
 /// How often it is looked whether somebody has pressed Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -26,7 +27,7 @@ pub(super) fn run(
             terminal.clear_screen()?;
         }
         let below = if replaces { format!("\nevery {seconds} s; Ctrl-C ends\n") } else { String::new() };
-        match print(&told, &below) {
+        match output::write(&(told + &below)) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
             printed => printed?,
         }
@@ -35,11 +36,4 @@ pub(super) fn run(
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn print(told: &str, below: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(told.as_bytes())?;
-    out.write_all(below.as_bytes())?;
-    out.flush()
 }

@@ -14,7 +14,7 @@ use farbird::{Connection, Database, Limits};
 use farbird_engine::COST_CONSTANTS;
 use serde_json::json;
 
-use crate::progress;
+use crate::{output, progress};
 
 /// Measure the constants of the planner's cost model on this machine.
 ///
@@ -144,8 +144,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     std::fs::remove_dir_all(&folder)?;
     let figures = figures(&times?);
     match arguments.format {
-        Format::Table => print!("{}", table(&figures)),
-        Format::Json => println!("{}", serde_json::to_string_pretty(&json_of(&figures))?),
+        Format::Table => output::answer(&table(&figures))?,
+        Format::Json => output::answer_line(&serde_json::to_string_pretty(&json_of(&figures))?)?,
     }
     Ok(ExitCode::SUCCESS)
 }

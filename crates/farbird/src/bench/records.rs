@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use farbird_lab::records::{CodecId, Figures, Input, Measurement, Plan, measure};
 use serde_json::json;
 
-use crate::progress;
+use crate::{output, progress};
 
 /// Measure the record codecs on rows of several kinds.
 ///
@@ -70,8 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let measurements = measure(&plan, |_| bar.inc(1));
     bar.finish_and_clear();
     match arguments.format {
-        Format::Table => print!("{}", tables(&measurements)),
-        Format::Json => println!("{}", serde_json::to_string_pretty(&json_of(&measurements))?),
+        Format::Table => output::answer(&tables(&measurements))?,
+        Format::Json => output::answer_line(&serde_json::to_string_pretty(&json_of(&measurements))?)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -19,7 +19,7 @@ use farbird_lab::endless::{Statement, setup, statements};
 use farbird_types::{CharacterSet, Error, isc};
 use serde_json::json;
 
-use crate::progress;
+use crate::{output, progress};
 
 /// Measure how long statements go on after a cancel.
 ///
@@ -81,8 +81,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     std::fs::remove_dir_all(&folder)?;
     let figures = figures?;
     match arguments.format {
-        Format::Table => print!("{}", table(&figures)),
-        Format::Json => println!("{}", serde_json::to_string_pretty(&json_of(&figures))?),
+        Format::Table => output::answer(&table(&figures))?,
+        Format::Json => output::answer_line(&serde_json::to_string_pretty(&json_of(&figures))?)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -16,7 +16,7 @@ use farbird_client::ConnectOptions;
 use farbird_lab::contest::{self, Experiment, FirebirdSide, PostgresSide, Role, Scale, Side};
 
 use super::own::{OwnServer, WorkFolder, machine, password_of_file};
-use crate::progress;
+use crate::{output, progress};
 use embedded::EmbeddedSide;
 use report::Report;
 
@@ -128,8 +128,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     removed?;
 
     match arguments.format {
-        Format::Table => print!("{}", report.to_text()),
-        Format::Json => println!("{}", serde_json::to_string_pretty(&report.to_json())?),
+        Format::Table => output::answer(&report.to_text())?,
+        Format::Json => output::answer_line(&serde_json::to_string_pretty(&report.to_json())?)?,
     }
     Ok(if report.missed() == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -26,6 +26,8 @@ use farbird_lab::report::Report;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::output;
+
 /// How results look.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -118,12 +120,12 @@ pub(super) fn show(
         }
     }
     match output.format {
-        Format::Table => print!("{}", report.to_text()),
+        Format::Table => output::answer(&report.to_text())?,
         Format::Json => {
             let facts: serde_json::Map<String, serde_json::Value> =
                 report.facts.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
             let object = json!({ "experiment": experiment, "facts": facts, "figures": figures });
-            println!("{}", serde_json::to_string_pretty(&object)?);
+            output::answer_line(&serde_json::to_string_pretty(&object)?)?;
         }
     }
     Ok(())
