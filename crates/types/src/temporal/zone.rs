@@ -23,7 +23,7 @@ const OFFSET_BIAS: i32 = 1439;
 const OFFSET_LAST: u16 = 2878;
 const OFFSET_HOURS_MAX: u32 = 14;
 
-/// Three-letter names of old that the IANA database does not have, with the zones they stand for (as ICU reads them).
+/// Names of old that the IANA database does not have, with the zones they stand for (as ICU reads them).
 const OLD_NAMES: &[(&str, &str)] = &[
     ("ACT", "Australia/Darwin"),
     ("AET", "Australia/Sydney"),
@@ -36,6 +36,7 @@ const OLD_NAMES: &[(&str, &str)] = &[
     ("CNT", "America/St_Johns"),
     ("CST", "America/Chicago"),
     ("CTT", "Asia/Shanghai"),
+    ("Canada/East-Saskatchewan", "America/Regina"),
     ("EAT", "Africa/Addis_Ababa"),
     ("ECT", "Europe/Paris"),
     ("IET", "America/Indiana/Indianapolis"),

@@ -1,9 +1,9 @@
 //! The spans of time in which the clocks of a region are not set: what RDB$TIME_ZONE_UTIL.TRANSITIONS shows.
 //!
 //! Times are UTC. Firebird knows of a region's standard offset and what summer time adds to it; the IANA database that is bundled
-//! with `jiff` tells only the sum and whether it is summer time: what is added is told from the standard time before.
+//! with `jiff` tells only the sum and whether it is summer time: what is added is told from the standard times before and behind.
 
-use jiff::tz::{Dst, TimeZone};
+use jiff::tz::{Dst, TimeZone, TimeZoneTransition};
 
 use super::zone::{rules, unix_seconds, whole_minutes};
 use super::{Date, FRACTIONS_PER_SECOND, Time, Timestamp, ZoneId};
@@ -69,9 +69,16 @@ fn offsets_at(zone: &TimeZone, instant: jiff::Timestamp) -> Offsets {
         return (all, 0);
     }
     const USUAL: i32 = 60;
-    let before = zone.preceding(after(instant)).take(ENTRIES_MAX).find(|it| it.dst() == Dst::No);
-    let standard = before.map(|it| whole_minutes(it.offset())).filter(|standard| *standard < all);
-    let standard = standard.unwrap_or(all - USUAL);
+    let standard = |it: &TimeZoneTransition<'_>| (it.dst() == Dst::No).then(|| whole_minutes(it.offset()));
+    let before = zone.preceding(after(instant)).take(ENTRIES_MAX).find_map(|it| standard(&it));
+    let behind = zone.following(instant).take(ENTRIES_MAX).find_map(|it| standard(&it));
+    // A zone may change its standard time and begin summer time at once: that standard time is seen behind the summer only.
+    let is_usual = |standard: &i32| all - standard == USUAL;
+    let standard = before
+        .filter(is_usual)
+        .or(behind.filter(is_usual))
+        .or(before.filter(|standard| *standard < all))
+        .unwrap_or(all - USUAL);
     (standard, all - standard)
 }
 
@@ -114,6 +121,14 @@ mod tests {
         (shown(it.start), shown(it.end), it.zone_minutes, it.summer_minutes)
     }
 
+    /// Names that the IANA database has no more have the rules of those that stand for them.
+    #[test]
+    fn every_region_has_rules() {
+        let without: Vec<&str> =
+            ZoneId::regions().filter(|(zone, _)| rules(*zone).is_none()).map(|(_, name)| name).collect();
+        assert_eq!(without, Vec::<&str>::new());
+    }
+
     /// As RDB$TIME_ZONE_UTIL.TRANSITIONS of Firebird 5.0.4 shows them.
     #[test]
     fn spans_are_those_of_firebird() {
@@ -131,6 +146,37 @@ mod tests {
             ("Europe/Berlin", (2026, 4, 1), ("2026-03-29 01:00:00.0000", "2026-10-25 00:59:59.9999", 60, 60)),
             ("Europe/Berlin", (1, 1, 1), ("0001-01-01 00:00:00.0000", "1893-03-31 23:06:31.9999", 53, 0)),
             ("Asia/Tokyo", (1990, 1, 1), ("1951-09-08 15:00:00.0000", "9999-12-31 23:59:59.9999", 540, 0)),
+            // Another standard time since the beginning of summer time.
+            ("Pacific/Apia", (2012, 1, 1), ("2011-12-30 10:00:00.0000", "2012-03-31 13:59:59.9999", 780, 60)),
+            (
+                "America/Inuvik",
+                (1979, 6, 1),
+                ("1979-04-29 10:00:00.0000", "1979-10-28 07:59:59.9999", -420, 60),
+            ),
+            (
+                "Europe/Moscow",
+                (1919, 7, 15),
+                ("1919-07-01 00:00:00.0000", "1919-08-15 19:59:59.9999", 180, 60),
+            ),
+            // The standard time before is an hour less, the one behind half an hour.
+            ("Asia/Tehran", (1977, 6, 1), ("1977-03-21 19:30:00.0000", "1977-10-20 19:29:59.9999", 210, 60)),
+            // More and less than an hour.
+            ("Europe/London", (1941, 6, 1), ("1941-05-04 01:00:00.0000", "1941-08-10 00:59:59.9999", 0, 120)),
+            (
+                "Antarctica/Troll",
+                (2025, 6, 1),
+                ("2025-03-30 01:00:00.0000", "2025-10-26 00:59:59.9999", 0, 120),
+            ),
+            (
+                "Australia/Lord_Howe",
+                (2026, 1, 1),
+                ("2025-10-04 15:30:00.0000", "2026-04-04 14:59:59.9999", 630, 30),
+            ),
+            (
+                "Canada/East-Saskatchewan",
+                (1910, 1, 1),
+                ("1905-09-01 06:58:36.0000", "1918-04-14 08:59:59.9999", -420, 0),
+            ),
             ("UTC", (1990, 1, 1), ("0001-01-01 00:00:00.0000", "9999-12-31 23:59:59.9999", 0, 0)),
         ];
         for (zone, at, (start, end, zone_minutes, summer_minutes)) in cases {
