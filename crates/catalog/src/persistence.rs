@@ -58,6 +58,9 @@ impl CatalogObject {
             CatalogObject::Collation(it) => {
                 CatalogObject::Collation(Arc::new(Arc::unwrap_or_clone(it).brought_up_to_date()))
             }
+            CatalogObject::Package(it) if it.is_system() => {
+                CatalogObject::Package(Arc::new(system_packages::with_comments_of(&it)))
+            }
             object => object,
         })
     }
@@ -143,6 +146,7 @@ mod tests {
     use farbird_types::collation::compare_text;
 
     use super::*;
+    use crate::Package;
 
     #[test]
     fn collations_of_older_files_are_made_of_what_they_name() {
@@ -155,5 +159,22 @@ mod tests {
         let again =
             CatalogObject::decode(b"collation/C", &object.encode().expect("JSON")).expect("a collation");
         assert_eq!(again, object);
+    }
+
+    /// A database keeps the comments on a package that comes with every database, not what its routines do.
+    #[test]
+    fn system_packages_are_those_of_the_program_with_comments_of_the_database() {
+        let own = &system_packages::packages()[0];
+        let mut stored = Package::clone(own);
+        stored.description = Some(String::from("of a package"));
+        let routine = Arc::make_mut(&mut stored.procedures[0]);
+        routine.description = Some(String::from("of a routine"));
+        routine.inputs[1].description = Some(String::from("of a parameter"));
+        let commented = stored.clone();
+        Arc::make_mut(&mut stored.procedures[0]).source = String::from("begin end");
+        stored.functions.clear();
+        let bytes = CatalogObject::Package(Arc::new(stored)).encode().expect("JSON");
+        let read = CatalogObject::decode(b"package/RDB$TIME_ZONE_UTIL", &bytes).expect("a package");
+        assert_eq!(read, CatalogObject::Package(Arc::new(commented)));
     }
 }

@@ -63,6 +63,30 @@ pub fn packages() -> &'static [Arc<Package>] {
     })
 }
 
+/// A package as the program has it, with the comments that a database keeps.
+pub(crate) fn with_comments_of(stored: &Package) -> Package {
+    let Some(own) = packages().iter().find(|package| package.name == stored.name) else {
+        return stored.clone();
+    };
+    let mut package = Package { description: stored.description.clone(), ..Package::clone(own) };
+    for routine in package.procedures.iter_mut().chain(&mut package.functions) {
+        if let Some(commented) = stored.routines().find(|it| it.name == routine.name) {
+            comment_like(Arc::make_mut(routine), commented);
+        }
+    }
+    package
+}
+
+fn comment_like(routine: &mut Routine, commented: &Routine) {
+    routine.description.clone_from(&commented.description);
+    let parameters = routine.inputs.iter_mut().chain(&mut routine.outputs);
+    for parameter in parameters {
+        let mut stored = commented.inputs.iter().chain(&commented.outputs);
+        parameter.description =
+            stored.find(|it| it.name == parameter.name).and_then(|it| it.description.clone());
+    }
+}
+
 fn package_of<'p>(packages: &'p mut Vec<Package>, name: &str) -> &'p mut Package {
     let place = packages.iter().position(|package| package.name == name).unwrap_or_else(|| {
         packages.push(Package {

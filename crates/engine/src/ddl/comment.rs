@@ -100,9 +100,6 @@ fn on_object(editor: &mut Editor<'_, '_>, kind: CommentKind, name: &str, text: O
         CommentKind::User => return user::comment(editor, name, text),
         CommentKind::Package => {
             let package = catalog.packages.get(name).ok_or_else(|| not_found(isc::DYN_PACKAGE_NOT_FOUND))?;
-            if package.is_system() {
-                return Err(error::unsupported("a comment on a system package"));
-            }
             CatalogObject::Package(Arc::new(Package { description: text, ..Package::clone(package) }))
         }
         CommentKind::Filter => return Err(not_found(isc::DYN_FILTER_NOT_FOUND)),

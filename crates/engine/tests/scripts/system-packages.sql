@@ -42,3 +42,14 @@ recreate package body rdb$time_zone_util as begin end!
 drop package body rdb$time_zone_util!
 commit!
 select rdb$procedure_name, rdb$procedure_id from rdb$procedures where rdb$system_flag = 0!
+comment on package rdb$time_zone_util is 'of a package'!
+comment on procedure rdb$time_zone_util.transitions is 'of a procedure'!
+comment on function rdb$time_zone_util.database_version is 'of a function'!
+comment on parameter rdb$time_zone_util.transitions.rdb$time_zone_name is 'of a parameter'!
+comment on package rdb$nix is 'of none'!
+commit!
+select rdb$package_name, rdb$description, rdb$system_flag from rdb$packages order by 1!
+select rdb$procedure_name, rdb$description from rdb$procedures where rdb$description is not null union all
+select rdb$function_name, rdb$description from rdb$functions where rdb$description is not null union all
+select rdb$parameter_name, rdb$description from rdb$procedure_parameters where rdb$description is not null!
+select count(*) from rdb$time_zone_util.transitions('Europe/Berlin', timestamp '2026-01-01 UTC', timestamp '2026-12-31 UTC')!
