@@ -17,6 +17,7 @@ use farbird_budget::Account;
 use farbird_session::backups::BackupBook;
 use farbird_session::events::Events;
 use farbird_session::external::ExternalSources;
+use farbird_session::external_files::ExternalFolders;
 use farbird_session::users::UserDirectory;
 use farbird_session::{Interrupt, Session};
 
@@ -46,6 +47,8 @@ pub struct Database {
     pub events: Arc<Events>,
     /// Who connects to databases elsewhere, if anybody does.
     pub external: OnceLock<Arc<dyn ExternalSources>>,
+    /// The files that external tables may use; none if nobody has said.
+    external_folders: OnceLock<Arc<ExternalFolders>>,
     /// What its server has noted of the backups that it makes by itself, if it does.
     pub backups: OnceLock<Arc<BackupBook>>,
     /// Held while indexes are made anew whose collation data have changed.
@@ -85,6 +88,7 @@ impl Database {
             attachments: Mutex::new(BTreeMap::new()),
             events: Arc::default(),
             external: OnceLock::new(),
+            external_folders: OnceLock::new(),
             backups: OnceLock::new(),
             collation_data: Mutex::new(()),
             no_linger: AtomicBool::new(false),
@@ -94,6 +98,18 @@ impl Database {
             next_attachment: AtomicU64::new(1),
             next_statement: AtomicU64::new(1),
         }
+    }
+
+    /// Says which files external tables may use. Only the first time counts.
+    pub fn set_external_folders(&self, folders: &Arc<ExternalFolders>) {
+        if self.external_folders.set(Arc::clone(folders)).is_ok() {
+            self.catalog().statistics.set_external_folders(folders);
+        }
+    }
+
+    /// The files that external tables may use.
+    pub fn external_folders(&self) -> Arc<ExternalFolders> {
+        self.external_folders.get().map(Arc::clone).unwrap_or_default()
     }
 
     /// The newest committed catalog.

@@ -28,7 +28,10 @@ fn make(relation: &Relation) -> RelationLayout {
         temporary: match relation.kind {
             RelationKind::TemporaryTransaction => Some(TemporaryRows::UntilTransactionEnds),
             RelationKind::TemporarySession => Some(TemporaryRows::UntilSessionEnds),
-            RelationKind::Table | RelationKind::View { .. } | RelationKind::System => None,
+            RelationKind::Table
+            | RelationKind::View { .. }
+            | RelationKind::External { .. }
+            | RelationKind::System => None,
         },
     }
 }

@@ -31,6 +31,7 @@
 //! | `system_privilege` | what roles can be allowed for a whole database |
 //! | `access` | what a statement needs to be allowed |
 //! | `dependencies` | what uses what |
+//! | `external` | the records of external tables' files |
 //! | `declared_type` | types as declared to types as stored |
 //!
 //! Uses `types`, `record`, `sql`, `store`, `budget` and `session`. Knows no plan and no expression: what it needs of those
@@ -46,6 +47,7 @@ pub mod database;
 mod declared_type;
 pub mod dependencies;
 mod edit;
+pub mod external;
 mod footprint;
 mod index_compiler;
 pub mod layout;

@@ -189,6 +189,11 @@ pub enum RelationKind {
     TemporaryTransaction,
     /// GLOBAL TEMPORARY TABLE ON COMMIT PRESERVE ROWS.
     TemporarySession,
+    /// EXTERNAL FILE: its rows are records of a file outside of the database.
+    External {
+        /// The file, as the definition names it (RDB$EXTERNAL_FILE).
+        file: String,
+    },
     /// An RDB$, MON$ or SEC$ table: its rows are made from the catalog and the live server.
     System,
 }
@@ -830,6 +835,24 @@ impl Relation {
     /// Whether its rows are kept by each session or transaction for itself.
     pub fn is_temporary(&self) -> bool {
         matches!(self.kind, RelationKind::TemporaryTransaction | RelationKind::TemporarySession)
+    }
+
+    /// The file outside of the database that its rows are in, as its definition names it.
+    pub fn external_file(&self) -> Option<&str> {
+        match &self.kind {
+            RelationKind::External { file } => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Whether its rows are in a file outside of the database.
+    pub fn is_external(&self) -> bool {
+        self.external_file().is_some()
+    }
+
+    /// Whether it is a table of the user's, wherever its rows are.
+    pub fn is_table(&self) -> bool {
+        self.is_stored() || self.is_external()
     }
 
     /// Whether it is a view.

@@ -93,9 +93,10 @@ impl Walk<'_> {
                 self.read.insert(relation.id);
             }
             RelationKind::View { source, .. } => self.pending.push(source.clone()),
-            RelationKind::TemporaryTransaction | RelationKind::TemporarySession | RelationKind::System => {
-                return None;
-            }
+            RelationKind::TemporaryTransaction
+            | RelationKind::TemporarySession
+            | RelationKind::External { .. }
+            | RelationKind::System => return None,
         }
         let computed = relation.columns.iter().filter_map(|column| column.computed_source.as_deref());
         self.pending.extend(computed.map(|source| format!("SELECT {source}")));

@@ -4,10 +4,13 @@
 //! wrong ones is slow, never wrong.
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
+use farbird_session::external_files::ExternalFolders;
 use farbird_store::{RelationId, RelationStatistics, Store};
 use parking_lot::RwLock;
+
+use crate::{Relation, external};
 
 /// Gives the figures of tables.
 pub trait StatisticsSource: Send + Sync {
@@ -30,6 +33,8 @@ struct Source {
     own: Arc<dyn StatisticsSource>,
     /// What is believed instead.
     believed: RwLock<Option<Arc<dyn StatisticsSource>>>,
+    /// Where external tables have their rows.
+    folders: OnceLock<Arc<ExternalFolders>>,
 }
 
 /// A store that may be closed while catalogs are still held.
@@ -49,7 +54,7 @@ impl Statistics {
 
     /// Figures from this source.
     pub fn from_source(source: Arc<dyn StatisticsSource>) -> Statistics {
-        let source = Source { own: source, believed: RwLock::default() };
+        let source = Source { own: source, believed: RwLock::default(), folders: OnceLock::new() };
         Statistics { source: Some(Arc::new(source)), seen: Arc::default() }
     }
 
@@ -65,6 +70,19 @@ impl Statistics {
         if let Some(source) = &self.source {
             *source.believed.write() = figures;
         }
+    }
+
+    /// Says where external tables have their rows.
+    pub(crate) fn set_external_folders(&self, folders: &Arc<ExternalFolders>) {
+        if let Some(source) = &self.source {
+            // Only the first time counts.
+            let _ = source.folders.set(Arc::clone(folders));
+        }
+    }
+
+    /// About how many rows an external table has; nothing if nobody can tell.
+    pub fn external_rows(&self, relation: &Relation) -> Option<u64> {
+        external::rows_by_length(relation, self.source.as_ref()?.folders.get()?)
     }
 
     /// What is known of a table; nothing if it has no rows, since it will have some.

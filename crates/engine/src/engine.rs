@@ -27,6 +27,7 @@ use crate::database::{Database, shown};
 use crate::index_expression;
 use crate::session::backups::BackupBook;
 use crate::session::external::ExternalSources;
+use crate::session::external_files::ExternalFolders;
 use crate::session::trace::Traces;
 use crate::users::UserDirectory;
 
@@ -51,6 +52,7 @@ pub struct Engine {
     commit_news: Arc<CommitNews>,
     numbers: Numbers,
     external: OnceLock<Arc<dyn ExternalSources>>,
+    external_folders: OnceLock<Arc<ExternalFolders>>,
     backups: Arc<BackupBook>,
     traces: Arc<Traces>,
     /// Whether databases linger.
@@ -96,6 +98,7 @@ impl Engine {
             commit_news: Arc::default(),
             numbers: Numbers::default(),
             external: OnceLock::new(),
+            external_folders: OnceLock::new(),
             backups: Arc::default(),
             traces: Arc::default(),
             lingers: AtomicBool::new(false),
@@ -107,6 +110,13 @@ impl Engine {
     pub fn set_external_sources(&self, sources: Arc<dyn ExternalSources>) {
         // Another one is there already.
         let _ = self.external.set(sources);
+    }
+
+    /// Says which files the external tables of databases may use that are opened from now on: those in these folders. Only the first call counts; none
+    /// may be used before.
+    pub fn set_external_folders(&self, folders: ExternalFolders) {
+        // Others are there already.
+        let _ = self.external_folders.set(Arc::new(folders));
     }
 
     /// What is known of the backups that are made of its databases by themselves: who makes them notes it there.
@@ -336,7 +346,7 @@ impl Engine {
     ) -> Result<Attachment> {
         let news = Arc::clone(&self.commit_news);
         database.store.listen(Arc::new(commit_news::Listener { news, database: database.number }));
-        self.tell_external_sources(&database);
+        self.tell_what_is_outside(&database);
         // One that is open already has it.
         let _ = database.backups.set(Arc::clone(&self.backups));
         let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone);
@@ -345,11 +355,14 @@ impl Engine {
         Ok(attachment)
     }
 
-    /// Lets a database know who connects to others.
-    fn tell_external_sources(&self, database: &Database) {
+    /// Lets a database know who connects to others, and which files it may use.
+    fn tell_what_is_outside(&self, database: &Database) {
         if let Some(sources) = self.external.get() {
             // One that is open already knows.
             let _ = database.external.set(Arc::clone(sources));
+        }
+        if let Some(folders) = self.external_folders.get() {
+            database.set_external_folders(folders);
         }
     }
 

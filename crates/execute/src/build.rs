@@ -9,6 +9,7 @@ use farbird_plan::Node;
 use crate::aggregate::AggregateOperator;
 use crate::column_scan::ColumnScanOperator;
 use crate::column_source::ColumnSource;
+use crate::external_scan::ExternalScanOperator;
 use crate::first_sorted::FirstSortedOperator;
 use crate::hash_join::HashJoinOperator;
 use crate::join::NestedLoopOperator;
@@ -48,6 +49,7 @@ fn operator(node: &Node, build: Build) -> Box<dyn Operator> {
     match node {
         Node::Single => Box::new(SingleOperator::default()),
         Node::Table(scan) => Box::new(TableScanOperator::new(scan)),
+        Node::External(scan) => RowsBeforeErrors::of(ExternalScanOperator::new(scan)),
         Node::System(scan) => Box::new(SystemScanOperator::new(scan)),
         Node::Procedure(scan) => Box::new(ProcedureScanOperator::new(scan)),
         Node::Filter(filter) => RowsBeforeErrors::of(FilterOperator::new(filter, build)),

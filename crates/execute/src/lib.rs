@@ -14,6 +14,7 @@
 //! | `column_source`, `column_scan` | reading tables in row order, with the conditions on their rows, by columns |
 //! | `scan`, `bounds` | reading tables by indexes |
 //! | `named_rows` | the rows that several ranges of indexes name, read in row order by `column_source` |
+//! | `external_scan`, `external_append` | the files of external tables: reading them, appending to them |
 //! | `row_source` | procedures, system tables, recursion |
 //! | `aggregate`, `groups`, `distinct_set` | GROUP BY and aggregates, of rows and of columns |
 //! | `blob_keys` | BLOBs in GROUP BY and PARTITION BY |
@@ -55,6 +56,8 @@ mod computed;
 mod constraint;
 mod cursor;
 mod distinct_set;
+mod external_append;
+mod external_scan;
 mod failure;
 mod few_rows;
 mod first_sorted;

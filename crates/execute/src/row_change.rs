@@ -15,6 +15,7 @@ use farbird_store::{LaterChange, RowId, StoreError};
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 
 use crate::constraint::{self, refused_row};
+use crate::external_append;
 use crate::failure::Change;
 use crate::reference::{self, RowChanges};
 use crate::scan::row_id;
@@ -126,6 +127,9 @@ pub(crate) fn insert(
         let inserted = context.transaction.store.insert(&target.layout, new);
         number = Some(inserted.map_err(|error| refused_row(target, error, context))?);
         constraint::check_foreign_keys(target, None, new, context)?;
+    } else if relation.is_external() {
+        constraint::check_row(target, new, true, context)?;
+        external_append::append(relation, new, context)?;
     }
     if target.triggers.after_insert {
         context.above.routines.fire_triggers(
@@ -191,6 +195,8 @@ pub(crate) fn update(
             .update(&target.layout, &view, row, new)
             .map_err(|error| refused_row(target, error, context))?;
         constraint::check_foreign_keys(target, Some(old), new, context)?;
+    } else if relation.is_external() {
+        return Err(Error::new(isc::EXT_FILE_MODIFY).into());
     }
     if target.triggers.after_update {
         context.above.routines.fire_triggers(
@@ -251,6 +257,8 @@ pub(crate) fn delete(
             Err(StoreError::NoSuchRow { .. }) => return Ok(false),
             Err(error) => return Err(refused_row(target, error, context)),
         }
+    } else if relation.is_external() {
+        return Err(Error::new(isc::EXT_FILE_DELETE).into());
     }
     if target.triggers.after_delete {
         context.above.routines.fire_triggers(

@@ -1,4 +1,5 @@
-//! EXECUTE STATEMENT in another database and as somebody else, between servers as people run them.
+//! What is outside of a server's databases: EXECUTE STATEMENT in another database and as somebody else, and the files of external tables, with
+//! servers as people run them.
 #![cfg(feature = "cli")]
 
 use std::fs;
@@ -469,4 +470,169 @@ fn no_connection_waits_in_a_database_of_this_server() {
     let idle = "select rdb$get_context('SYSTEM', 'EXT_CONN_POOL_IDLE_COUNT') from rdb$database";
     assert_eq!(rows(&here, idle).expect("rows"), ["0"]);
     here.drop_database().expect("nobody else has it");
+}
+
+/// A server that may use the files of a folder of this name.
+fn server_with_files(folder: &Path, name: &str) -> Server {
+    let files = folder.join(name);
+    fs::create_dir(&files).expect("a folder");
+    Server::start(folder, "server", &format!("external-file-folders = ['{}']", files.display()))
+}
+
+#[test]
+fn external_tables_read_and_append_to_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server_with_files(folder.path(), "files");
+    let here = server.create("a.fbd");
+    run(
+        &here,
+        &[
+            "create table people external file 'people.txt' (name char(5) character set ascii, born integer,
+               line_end char(1) character set ascii)",
+            "create table counted external 'below/counted.dat' (n integer default 7 not null, twice computed by (n * 2),
+               check (n < 100))",
+            "create table own (name varchar(5) primary key)",
+            "insert into own values ('ada')",
+        ],
+    );
+    let kinds = "select rdb$relation_name, rdb$relation_type, rdb$external_file from rdb$relations
+                 where rdb$external_file is not null order by 1";
+    assert_eq!(rows(&here, kinds).expect("rows"), ["COUNTED|2|below/counted.dat", "PEOPLE|2|people.txt"]);
+    // There is no such file yet.
+    assert_eq!(rows(&here, "select count(*) from people").expect("rows"), ["0"]);
+    let file = folder.path().join("files/people.txt");
+    let record = |name: &str, born: i32| [name.as_bytes(), &born.to_le_bytes()[..], b"\n"].concat();
+    // Behind five letters the number is at the next multiple of its length, counted from where the row is in memory.
+    let padded = |name: &str, born: i32| record(&format!("{name:5}\0\0\0"), born);
+    let lines = [padded("ada", 1815), padded("alan", 1912), padded("grace", 1906)].concat();
+    fs::write(&file, [&lines[..], b"cut"].concat()).expect("written");
+    let read = "select name, born from people order by born";
+    assert_eq!(rows(&here, read).expect("rows"), ["ada|1815", "grace|1906", "alan|1912"]);
+    let joined = "select count(*), max(p.born) from people p join own o on o.name = p.name";
+    assert_eq!(rows(&here, joined).expect("rows"), ["1|1815"]);
+    assert_eq!(
+        rows(&here, "select born from people where born > 1850 order by 1 rows 1").expect("rows"),
+        ["1906"]
+    );
+
+    // What is appended stays, whatever becomes of the transaction; the beginning of a record that nobody finished goes.
+    let transaction = here.begin(&TransactionOptions::default()).expect("begins");
+    here.run(&transaction, "insert into people select name, 1, line_end from people where born = 1815")
+        .expect("inserted");
+    here.rollback(transaction).expect("rolled back");
+    assert_eq!(fs::read(&file).expect("a file"), [lines, padded("ada", 1)].concat());
+    run(&here, &["insert into people select * from people"]);
+    assert_eq!(rows(&here, "select count(*) from people").expect("rows"), ["8"]);
+
+    // Defaults, CHECKs and computed columns are those of any table; NULL is written as zeros.
+    run(&here, &["insert into counted default values", "insert into people (name) values ('null')"]);
+    assert_eq!(rows(&here, "select * from counted").expect("rows"), ["7|14"]);
+    assert_eq!(fs::read(folder.path().join("files/below/counted.dat")).expect("a file"), 7_i32.to_le_bytes());
+    assert_eq!(rows(&here, "select born from people where name = 'null'").expect("rows"), ["0"]);
+    for (text, code) in [
+        ("insert into counted values (100)", isc::CHECK_CONSTRAINT),
+        ("insert into counted values (null)", isc::NOT_VALID),
+        ("update people set born = 1", isc::EXT_FILE_MODIFY),
+        ("delete from people", isc::EXT_FILE_DELETE),
+        ("update or insert into people (name, born) values ('ada', 2) matching (name)", isc::EXT_FILE_MODIFY),
+        ("select * from people with lock", isc::DSQL_ERROR),
+        ("create index i on people (born)", isc::NO_META_UPDATE),
+        ("alter table people add primary key (born)", isc::NO_META_UPDATE),
+        ("alter table people add foreign key (name) references own", isc::NO_META_UPDATE),
+        ("create table b external 'b' (b blob)", isc::NO_META_UPDATE),
+        ("create table b external 'b' (b integer [2])", isc::NO_META_UPDATE),
+        ("create table b external 'b' (b integer unique)", isc::NO_META_UPDATE),
+        ("create table b external 'there:b' (b integer)", isc::NO_META_UPDATE),
+        ("create table b external 'b' (a char(8000), b char(8000), c char(8000))", isc::NO_META_UPDATE),
+        ("create table b external 'b' (b integer) storage codec 'column'", isc::NO_META_UPDATE),
+        ("alter table people set storage default", isc::NO_META_UPDATE),
+    ] {
+        assert_eq!(refused(&here, text).gds_code(), code, "{text}");
+    }
+
+    // A file that has become shorter has fewer rows; the table goes without it.
+    fs::write(&file, b"short").expect("written");
+    assert_eq!(rows(&here, "select count(*) from people").expect("rows"), ["0"]);
+    run(&here, &["drop table people"]);
+    assert!(file.exists());
+}
+
+#[test]
+fn appended_rows_of_several_attachments_stay_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server_with_files(folder.path(), "files");
+    let here = server.create("a.fbd");
+    run(
+        &here,
+        &["create table lines external 'lines.txt' (letters char(4000) character set none,
+           line_end char(1) character set none)"],
+    );
+    std::thread::scope(|scope| {
+        for letter in ["a", "b", "c"] {
+            let mine = server.attach("a.fbd");
+            let insert = format!(
+                "execute block as declare n integer = 0; begin
+                   while (n < 50) do begin insert into lines values (rpad('', 4000, '{letter}'), ascii_char(10)); n = n + 1; end
+                 end"
+            );
+            scope.spawn(move || run(&mine, &[&insert]));
+        }
+    });
+    let text = fs::read_to_string(folder.path().join("files/lines.txt")).expect("a file");
+    let whole =
+        |line: &str| line.len() == 4_000 && line.bytes().all(|it| Some(&it) == line.as_bytes().first());
+    assert_eq!((text.lines().count(), text.lines().all(whole)), (150, true));
+}
+
+#[test]
+fn external_tables_open_no_file_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server_with_files(folder.path(), "files");
+    let here = server.create("a.fbd");
+    let files = folder.path().join("files");
+    fs::write(folder.path().join("secret.txt"), "secret").expect("written");
+    let database = fs::read(folder.path().join("server/a.fbd")).expect("a file");
+    fs::write(files.join("copy.fbd"), &database[..8_192.min(database.len())]).expect("written");
+    fs::create_dir(files.join("folder")).expect("a folder");
+    #[cfg(unix)]
+    for (link, target) in [("link.txt", "secret.txt"), ("nowhere.txt", "new.txt"), ("up", "")] {
+        std::os::unix::fs::symlink(folder.path().join(target), files.join(link)).expect("a link");
+    }
+    let secret = folder.path().join("secret.txt").display().to_string();
+    let dots = files.join("../secret.txt").display().to_string();
+    let beside = format!("{}-2/x.txt", files.display());
+    let mut names =
+        vec!["", "..", "../secret.txt", "folder/../../secret.txt", &secret, &dots, &beside, "copy.fbd"];
+    if cfg!(unix) {
+        names.extend(["link.txt", "nowhere.txt", "up/secret.txt", "up/server/security.fbd", "up/new.txt"]);
+    }
+    for name in names {
+        run(&here, &[&format!("recreate table t external '{name}' (c char(6))")]);
+        for text in ["select * from t", "insert into t values ('x')"] {
+            assert_eq!(refused(&here, text).gds_code(), isc::CONF_ACCESS_DENIED, "{name}: {text}");
+        }
+    }
+    run(&here, &["recreate table t external 'folder' (c char(6))"]);
+    assert_eq!(refused(&here, "select * from t").gds_code(), isc::IO_ERROR);
+    assert!(!folder.path().join("new.txt").exists() && !folder.path().join("files-2").exists());
+    assert_eq!(fs::read_to_string(folder.path().join("secret.txt")).expect("a file"), "secret");
+
+    // Nothing is allowed that nobody has named, nor the server's own folder.
+    let other = Server::start(folder.path(), "other", "");
+    let there = other.create("b.fbd");
+    run(&there, &[&format!("create table t external '{}' (c char(6))", files.join("x").display())]);
+    assert_eq!(refused(&there, "select * from t").gds_code(), isc::CONF_ACCESS_DENIED);
+    for refused in [folder.path().to_owned(), folder.path().join("other"), folder.path().join("missing")] {
+        let config = folder.path().join("bad.toml");
+        fs::write(&config, format!("external-file-folders = ['{}']", refused.display())).expect("written");
+        let output = Command::new(FARBIRD)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(folder.path().join("other"))
+            .arg("--config")
+            .arg(&config)
+            .output()
+            .expect("runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains("external-file-folders"), "{said}");
+    }
 }

@@ -518,6 +518,30 @@ fn arrays_come_over_with_their_elements() {
     }
 }
 
+/// The definitions of external tables come over and go back; their files are no part of a backup.
+#[test]
+fn external_tables_come_over_and_go_back() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let create = "create table t external 'it''s.txt' (a char(5), n integer default 3, check (n > 0))";
+    let made = farbird(folder, &["sql", "a.fbd", "--create", "-c", create]);
+    assert!(made.status.success(), "{}{}", text(&made.stdout), text(&made.stderr));
+    let backup = farbird(folder, &["backup", "a.fbd", "a.fbk", "--format", "gbak"]);
+    assert!(backup.status.success(), "{}{}", text(&backup.stdout), text(&backup.stderr));
+    let path = folder.join("a.fbk").display().to_string();
+    let restored = farbird(folder, &["restore", &path, "b.fbd"]);
+    assert!(restored.status.success(), "{}{}", text(&restored.stdout), text(&restored.stderr));
+    let sql = "select rdb$external_file as f, rdb$relation_type as k from rdb$relations where rdb$relation_name = 'T'";
+    let found = row(folder, "b.fbd", sql);
+    assert_eq!((&found["F"], &found["K"]), (&"it's.txt".into(), &2.into()), "{found}");
+    let output = farbird(folder, &["sql", "b.fbd", "-c", "select * from t"]);
+    assert!(
+        !output.status.success() && text(&output.stderr).contains("it's.txt"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
 /// The functions of Firebird's own libraries are built in; others come over and cannot be called.
 #[test]
 fn external_functions_come_over_and_go_back() {

@@ -486,7 +486,7 @@ fn count_only(select: &BoundSelect) -> Option<Node> {
     if !is_plain
         || source.hint.as_ref().is_some_and(|hint| **hint != AccessHint::Natural)
         || item.expression != Expression::Column(0)
-        || relation.kind == farbird_catalog::RelationKind::System
+        || !relation.is_stored()
     {
         return None;
     }

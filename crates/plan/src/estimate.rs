@@ -102,7 +102,7 @@ impl<'a> Estimator<'a> {
                 (_, Some(table)) => count(table.rows),
                 (SourceKind::Derived { plan, .. }, _) => rows_of(plan, statistics),
                 (SourceKind::Working(..), _) => 1.0,
-                (SourceKind::Table(relation), _) => rows_of_table(relation, None),
+                (SourceKind::Table(relation), _) => rows_of_table(relation, statistics),
                 _ => ROWS_UNKNOWN,
             })
             .collect();
@@ -688,11 +688,11 @@ pub(crate) fn blocks_of_table(statistics: &Statistics, relation: &Relation) -> f
     of_table(statistics, relation).map_or(1.0, |table| count(table.blocks).max(1.0))
 }
 
-fn rows_of_table(relation: &Relation, known: Option<&RelationStatistics>) -> f64 {
-    match known {
+fn rows_of_table(relation: &Relation, statistics: &Statistics) -> f64 {
+    match of_table(statistics, relation) {
         Some(known) => count(known.rows),
         None if relation.is_temporary() => ROWS_TEMPORARY,
-        None => ROWS_UNKNOWN,
+        None => statistics.external_rows(relation).map_or(ROWS_UNKNOWN, count),
     }
 }
 
@@ -702,7 +702,7 @@ fn rows_of(node: &Node, statistics: &Statistics) -> f64 {
     match node {
         Node::Single | Node::Count(_) | Node::WorkingRow(_) => 1.0,
         Node::Table(scan) => {
-            let rows = rows_of_table(&scan.relation, of_table(statistics, &scan.relation).as_deref());
+            let rows = rows_of_table(&scan.relation, statistics);
             match &scan.access {
                 Access::Natural => rows,
                 Access::Index { ranges, .. } if ranges.iter().all(|range| range.unique) => {
@@ -713,6 +713,7 @@ fn rows_of(node: &Node, statistics: &Statistics) -> f64 {
                 Access::RowKeys(_) | Access::RowNumber(_) => 1.0,
             }
         }
+        Node::External(scan) => rows_of_table(&scan.relation, statistics),
         Node::System(_) | Node::Procedure(_) => ROWS_UNKNOWN,
         Node::Filter(filter) => (of(&filter.input) * OTHER_FRACTION).max(1.0),
         Node::Project(project) => of(&project.input),

@@ -114,6 +114,7 @@ fn words(node: &Node) -> Option<String> {
         Node::Shared(shared) if !shared.is_used_again() => return None,
         Node::Shared(_) => "Record Buffer (shared)".to_owned(),
         Node::Table(scan) => table(scan),
+        Node::External(scan) => format!("Table {} Full Scan", quoted(&scan.relation.name, &scan.path)),
         Node::System(scan) => format!("Table {} Full Scan", quoted(&scan.relation.name, &scan.path)),
         Node::Procedure(scan) => format!("Procedure {} Scan", quoted(&scan.procedure.name, &scan.path)),
         Node::Count(count) => format!("Table {} Count", quoted(&count.relation.name, &count.path)),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use farbird_catalog::{Relation, RelationKind};
+use farbird_catalog::Relation;
 use farbird_expression::{Expression, FrameSize};
 use farbird_sql::ast::ComparisonOperator;
 use farbird_types::arithmetic::ArithmeticOperator;
@@ -657,7 +657,7 @@ impl<'a> JoinPlanner<'a> {
     /// The table that a source is, if indexes can read it.
     pub(super) fn stored_table(&self, source: usize) -> Option<&'a Arc<Relation>> {
         match self.sources.get(source).map(|source| &source.kind) {
-            Some(SourceKind::Table(relation)) if relation.kind != RelationKind::System => Some(relation),
+            Some(SourceKind::Table(relation)) if relation.is_stored() => Some(relation),
             _ => None,
         }
     }

@@ -13,7 +13,9 @@ use farbird_types::{SqlType, collation};
 use crate::access::{AccessChoice, AccessPlanner, access_expressions_mut, empty_range};
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::join::{JoinPlanner, NO_SLOT, Planned};
-use crate::node::{Access, AccessHint, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
+use crate::node::{
+    Access, AccessHint, ExternalScan, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow,
+};
 use crate::rewrite::infallible::cannot_fail;
 use crate::{cost, push};
 
@@ -262,6 +264,16 @@ impl JoinPlanner<'_> {
             .filter_map(|(_, place)| relation.columns.get(*place))
             .map(|column| column.field_id)
             .collect();
+        if relation.is_external() {
+            let scan = ExternalScan {
+                relation: relation.clone(),
+                columns: field_ids,
+                row_number: row_number.is_some(),
+                estimate: None,
+                path: source.path.clone(),
+            };
+            return (Node::External(Arc::new(scan)), slots);
+        }
         let scan = TableScan {
             relation: relation.clone(),
             layout: farbird_catalog::layout(relation),

@@ -54,6 +54,8 @@ pub enum Node {
     Table(Arc<TableScan>),
     /// Reads a system table.
     System(Arc<SystemScan>),
+    /// Reads an external table.
+    External(Arc<ExternalScan>),
     /// Runs a selectable procedure.
     Procedure(Arc<ProcedureScan>),
     /// Rows for which a condition is true.
@@ -249,6 +251,21 @@ pub struct RangeKey {
     pub sql_type: SqlType,
     /// Whether NULL finds NULL (IS NULL, IS NOT DISTINCT FROM).
     pub null_matches: bool,
+}
+
+/// Reads the file of an external table, from its beginning to its end.
+#[derive(Debug)]
+pub struct ExternalScan {
+    /// The table.
+    pub relation: Arc<Relation>,
+    /// Slots (field ids) of the columns.
+    pub columns: Vec<u16>,
+    /// Whether a row number follows the columns: the place in the file, from 1.
+    pub row_number: bool,
+    /// What is expected of it, if the planner has said so: [`Node::estimate`].
+    pub estimate: Option<Estimate>,
+    /// Its names in the query.
+    pub path: Vec<String>,
 }
 
 /// Reads a system table.
@@ -752,6 +769,7 @@ impl Node {
             Node::Single => 0,
             Node::Table(node) => identity(node),
             Node::System(node) => identity(node),
+            Node::External(node) => identity(node),
             Node::Procedure(node) => identity(node),
             Node::Filter(node) => identity(node),
             Node::Project(node) => identity(node),
@@ -778,6 +796,7 @@ impl Node {
             Node::Single => 0,
             Node::Table(scan) => scan.width + usize::from(scan.row_number),
             Node::System(scan) => scan.columns.len() + usize::from(scan.row_number),
+            Node::External(scan) => scan.columns.len() + usize::from(scan.row_number),
             Node::Procedure(scan) => scan.columns.len(),
             Node::Filter(filter) => filter.input.width(),
             Node::Project(project) => project.items.len(),

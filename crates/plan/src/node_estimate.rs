@@ -23,6 +23,7 @@ impl Node {
     pub fn estimate(&self) -> Estimate {
         let own = match self {
             Node::Table(scan) => scan.estimate,
+            Node::External(scan) => scan.estimate,
             Node::Filter(filter) => filter.estimate,
             Node::NestedLoop(join) => join.estimate,
             Node::HashJoin(join) => join.estimate,
@@ -50,7 +51,7 @@ impl Node {
         match self {
             Node::Single | Node::WorkingRow(_) => of(1.0, 0.0),
             Node::Count(_) => of(1.0, cost::scan(0.0, 1.0)),
-            Node::Table(_) | Node::System(_) | Node::Procedure(_) => {
+            Node::Table(_) | Node::External(_) | Node::System(_) | Node::Procedure(_) => {
                 of(ROWS_UNKNOWN, cost::scan(ROWS_UNKNOWN, ROWS_UNKNOWN))
             }
             Node::Filter(filter) => {
@@ -114,6 +115,7 @@ impl Node {
     pub(crate) fn expected(mut self, rows: f64, cost: f64) -> Node {
         let place = match &mut self {
             Node::Table(scan) => Arc::get_mut(scan).map(|scan| &mut scan.estimate),
+            Node::External(scan) => Arc::get_mut(scan).map(|scan| &mut scan.estimate),
             Node::Filter(filter) => Arc::get_mut(filter).map(|filter| &mut filter.estimate),
             Node::NestedLoop(join) => Arc::get_mut(join).map(|join| &mut join.estimate),
             Node::HashJoin(join) => Arc::get_mut(join).map(|join| &mut join.estimate),

@@ -18,6 +18,7 @@ impl Node {
 fn put_before(node: &mut Node, name: &str) {
     let path = match node {
         Node::Table(scan) => Arc::get_mut(scan).map(|scan| &mut scan.path),
+        Node::External(scan) => Arc::get_mut(scan).map(|scan| &mut scan.path),
         Node::System(scan) => Arc::get_mut(scan).map(|scan| &mut scan.path),
         Node::Procedure(scan) => Arc::get_mut(scan).map(|scan| &mut scan.path),
         Node::Count(count) => Arc::get_mut(count).map(|count| &mut count.path),

@@ -148,7 +148,8 @@ fn at_bottom(node: &Node, condition: Expression, surroundings: Surroundings<'_>)
         | Node::Distinct(_)
         | Node::Project(_)
         | Node::Procedure(_)
-        | Node::System(_) => return Some(node.clone().filtered(vec![condition])),
+        | Node::System(_)
+        | Node::External(_) => return Some(node.clone().filtered(vec![condition])),
         // Rows that are counted, locked or followed are others with a condition.
         _ => return None,
     };

@@ -91,6 +91,7 @@ fn item(node: &Node) -> Item {
     match node {
         Node::Single | Node::WorkingRow(_) => Item::None,
         Node::Table(scan) => Item::Plain(table(scan)),
+        Node::External(scan) => Item::Plain(format!("{} NATURAL", scan.path.join(" "))),
         Node::System(scan) => Item::Plain(format!("{} NATURAL", scan.path.join(" "))),
         Node::Procedure(scan) => Item::Plain(format!("{} NATURAL", scan.path.join(" "))),
         Node::Count(count) => Item::Plain(format!("{} NATURAL", count.path.join(" "))),
@@ -180,6 +181,7 @@ fn explain(node: &Node, depth: usize, out: &mut String) {
     match node {
         Node::Single | Node::WorkingRow(_) => {}
         Node::Table(scan) => explain_table(scan, depth, out),
+        Node::External(scan) => say(&format!("Table {} Full Scan", quoted(&scan.relation.name, &scan.path))),
         Node::System(scan) => say(&format!("Table {} Full Scan", quoted(&scan.relation.name, &scan.path))),
         Node::Count(count) => {
             say("Aggregate");
@@ -455,6 +457,7 @@ pub(crate) fn for_each_input(node: &Node, visit: &mut dyn FnMut(&Node)) {
         Node::Single
         | Node::Table(_)
         | Node::System(_)
+        | Node::External(_)
         | Node::Procedure(_)
         | Node::WorkingRow(_)
         | Node::Count(_) => {}

@@ -14,6 +14,7 @@ pub mod column_codec;
 mod column_vector;
 pub mod compression;
 mod error;
+pub mod fixed;
 mod format;
 pub mod image;
 mod packed;
@@ -29,5 +30,6 @@ pub use codec::{
 pub use column_vector::{ColumnValues, ColumnVector, NullBits, number_of_value, value_of_number};
 pub use compression::Compression;
 pub use error::{DecodeError, EncodeError};
+pub use fixed::FixedRecord;
 pub use format::RecordFormat;
 pub use text_codes::TextCodes;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use farbird_engine::budget::Limits;
 use farbird_engine::engine::Engine;
+use farbird_engine::session::external_files::ExternalFolders;
 use farbird_engine::{CodecId, StoreOptions};
 use farbird_status::StatusAddress;
 use farbird_wire::auth::AuthPlugin;
@@ -77,6 +78,8 @@ pub struct Config {
     pub limits: Limits,
     /// Databases elsewhere.
     pub external: ExternalConfig,
+    /// The folders whose files external tables may use (Firebird's ExternalFileAccess); none by default.
+    pub external_file_folders: Vec<PathBuf>,
     /// Where the status page and metrics are served, if they are.
     pub status: Option<SocketAddr>,
     /// By which names the status page may be asked for, beside addresses and `localhost`.
@@ -220,6 +223,8 @@ struct RawConfig {
     external_data_sources: Vec<String>,
     external_pool_size: Option<u32>,
     external_pool_lifetime_seconds: Option<u64>,
+    #[serde(default)]
+    external_file_folders: Vec<PathBuf>,
     status: Option<StatusAddress>,
     #[serde(default)]
     status_names: Vec<String>,
@@ -280,10 +285,13 @@ impl Config {
         };
         let external =
             external(&raw.external_data_sources, raw.external_pool_size, raw.external_pool_lifetime_seconds)?;
+        let data = overrides.data.or(raw.data).unwrap_or_else(|| PathBuf::from("farbird-data"));
+        check_external_file_folders(&raw.external_file_folders, &data)?;
         let backups = schedule::check(raw.backups)
             .map_err(|reason| ConfigError::Value { setting: "backups", reason })?;
         Ok(Config {
             external,
+            external_file_folders: raw.external_file_folders,
             status: overrides.status.or(raw.status).map(|StatusAddress(address)| address),
             status_names: raw.status_names,
             backups,
@@ -292,7 +300,7 @@ impl Config {
                 .listen
                 .or(raw.listen)
                 .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 3050))),
-            data: overrides.data.or(raw.data).unwrap_or_else(|| PathBuf::from("farbird-data")),
+            data,
             database_access: overrides.database_access.or(raw.database_access).unwrap_or_default(),
             aliases: raw.aliases.into_iter().map(|(name, path)| (name.to_lowercase(), path)).collect(),
             wire_encryption,
@@ -316,7 +324,14 @@ impl Config {
 
     /// An engine as these settings have it.
     pub fn engine(&self) -> Arc<Engine> {
-        Engine::with_limits(self.store_options(), self.limits.clone())
+        let engine = Engine::with_limits(self.store_options(), self.limits.clone());
+        match ExternalFolders::new(&self.external_file_folders) {
+            Ok(folders) => engine.set_external_folders(folders),
+            Err((folder, error)) => {
+                tracing::error!(folder = %folder.display(), %error, "external tables have no files");
+            }
+        }
+        engine
     }
 
     /// How the engine opens databases.
@@ -328,6 +343,20 @@ impl Config {
             ..StoreOptions::default()
         }
     }
+}
+
+/// Checks that the folders of external tables are there, and apart from the server's own.
+fn check_external_file_folders(folders: &[PathBuf], data: &Path) -> Result<(), ConfigError> {
+    let refused = |reason: String| ConfigError::Value { setting: "external-file-folders", reason };
+    if let Some(relative) = folders.iter().find(|folder| !folder.is_absolute()) {
+        return Err(refused(format!("{} is not a whole path", relative.display())));
+    }
+    let folders = ExternalFolders::new(folders)
+        .map_err(|(folder, error)| refused(format!("{}: {error}", folder.display())))?;
+    if folders.overlap(data) {
+        return Err(refused(format!("one of them has to do with the data folder {}", data.display())));
+    }
+    Ok(())
 }
 
 /// What EXECUTE STATEMENT ON EXTERNAL may do.

@@ -11,6 +11,7 @@
 //! | `events` | events that transactions post when they commit, and who waits for them |
 //! | `backups` | what a server has noted of the backups that it makes by itself |
 //! | `external` | databases elsewhere, for EXECUTE STATEMENT ON EXTERNAL |
+//! | `external_files` | the folders whose files external tables may read and append to |
 //! | `trace` | trace sessions: what happens, told to those who ask for it while it happens |
 //! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `clock` | the machine's clock, in Firebird's units |
@@ -27,6 +28,7 @@ mod definition;
 mod description;
 pub mod events;
 pub mod external;
+pub mod external_files;
 mod interrupt;
 mod parameters;
 pub mod trace;

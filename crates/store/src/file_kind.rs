@@ -59,8 +59,16 @@ const ODS_FIREBIRD_FLAG: u16 = 0x8000;
 /// # Errors
 /// `Io` if it cannot be read.
 pub fn identify(path: &Path) -> Result<FileKind> {
+    identify_open(std::fs::File::open(path)?)
+}
+
+/// As [`identify`], of a file that has just been opened.
+///
+/// # Errors
+/// As [`identify`].
+pub fn identify_open(file: impl Read) -> Result<FileKind> {
     let mut head = Vec::new();
-    std::fs::File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+    file.take(HEAD_BYTES).read_to_end(&mut head)?;
     Ok(identify_bytes(&head))
 }
 

@@ -79,7 +79,7 @@ pub use figures::{
     AwaitedLock, CacheFigures, FileFigures, HeldLock, LockFigures, LockWait, StoreFigures, SweepFigures,
     SweepState, TIME_BOUNDS, Times,
 };
-pub use file_kind::{FileKind, identify};
+pub use file_kind::{FileKind, identify, identify_open};
 pub use identifiers::{CommitNumber, IndexId, RelationId, RowId, SequenceId, TransactionId};
 pub use index::{IndexScan, KeyBound, KeyRange, ScanDirection};
 pub use key_lookup::KeyLookup;

@@ -26,7 +26,7 @@ pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterTable) -> Result<()>
     rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, name)?;
     let catalog = editor.catalog();
     let relation =
-        catalog.relation(name).filter(|it| it.is_stored()).ok_or_else(|| error::table_not_found(name))?;
+        catalog.relation(name).filter(|it| it.is_table()).ok_or_else(|| error::table_not_found(name))?;
     let mut edit = TableEdit::of(relation);
     for change in &ast.changes {
         apply(editor, &mut edit, change)?;
@@ -70,6 +70,9 @@ fn apply(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, change: &TableChange
         }
         // Publications are of replication: there is none, so every table is as published as any.
         TableChange::Publication(_) => Ok(()),
+        TableChange::Storage(_) if edit.relation.is_external() => {
+            Err(error::unsupported("STORAGE of an external table"))
+        }
         TableChange::Storage(storage) => {
             edit.relation.codec = codec_name(storage)?;
             Ok(())

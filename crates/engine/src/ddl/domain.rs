@@ -137,7 +137,7 @@ fn follow_in_tables(editor: &mut Editor<'_, '_>, before: &Domain, after: &Domain
         return Ok(());
     }
     let catalog = editor.catalog();
-    for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
+    for relation in catalog.relations.values().filter(|relation| relation.is_table()) {
         let columns: Vec<String> = relation
             .columns
             .iter()

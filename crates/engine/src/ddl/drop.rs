@@ -19,7 +19,7 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
     match ast.kind {
         DropKind::Table => {
             rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, name)?;
-            match catalog.relation(name).filter(|relation| relation.is_stored()) {
+            match catalog.relation(name).filter(|relation| relation.is_table()) {
                 Some(relation) => drop_table(editor, relation),
                 None => Err(error::table_not_found(name)),
             }
@@ -75,7 +75,10 @@ pub(super) fn drop_table(editor: &mut Editor<'_, '_>, relation: &Arc<Relation>) 
     for index in &relation.indexes {
         editor.drop_index(index)?;
     }
-    editor.context.transaction.store.drop_relation(&layout(relation))?;
+    // The file of an external table stays: it is not the database's.
+    if relation.is_stored() {
+        editor.context.transaction.store.drop_relation(&layout(relation))?;
+    }
     editor.remove(ObjectKind::Relation, name)
 }
 

@@ -63,6 +63,8 @@ const SYSTEM_ROLE: u32 = dyn_code(284);
 /// "Column @1 is not an identity column"
 const NOT_IDENTITY: u32 = dyn_code(285);
 
+/// "A node name is not permitted in a table with external file definition"
+const FILE_ON_ANOTHER_MACHINE: u32 = dyn_code(163);
 /// "Function @1 already exists"
 const DUPLICATE_FUNCTION: u32 = dyn_code(268);
 /// "Field @1 listed more than once in index @2"
@@ -397,6 +399,21 @@ pub(super) fn in_use(kind: u32, name: &str, dependents: usize) -> Error {
 /// Another transaction is using the table.
 pub(super) fn table_in_use(name: &str, conflict: Error) -> Error {
     conflict.and(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with(format!("TABLE \"{name}\""))
+}
+
+/// A column of a type that no file has.
+pub(super) fn type_not_in_external_table(type_name: &str, table: &str, column: &str) -> Error {
+    command(isc::DSQL_TYPE_NOT_SUPP_EXT_TAB).with(type_name).with(table).with(column)
+}
+
+/// A foreign key of an external table, or to one.
+pub(super) fn external_in_foreign_key(table: &str) -> Error {
+    Error::new(isc::DYN_CANT_USE_IN_FOREIGNKEY).with(format!("external table \"{table}\""))
+}
+
+/// The file of an external table on another machine.
+pub(super) fn file_on_another_machine() -> Error {
+    Error::new(FILE_ON_ANOTHER_MACHINE)
 }
 
 /// A foreign key between tables whose rows do not last equally long.

@@ -16,6 +16,7 @@
 //! | `privilege` | GRANT and REVOKE |
 //! | `user` | users, which the server keeps |
 //! | `external_function` | functions of libraries |
+//! | `external_table` | what the definitions of external tables may say |
 //! | `external_pool` | the pool of connections to other databases |
 //! | `comment` | COMMENT ON |
 //! | `drop` | DROP of anything but packages |
@@ -39,6 +40,7 @@ mod error;
 mod exception;
 mod external_function;
 mod external_pool;
+mod external_table;
 mod following;
 mod index;
 mod package;

@@ -39,6 +39,9 @@ pub(super) fn add(
             return Err(error::reference_to_view(table));
         }
         check_scopes(&edit.relation, found)?;
+        if edit.relation.is_external() {
+            return Err(error::external_in_foreign_key(&edit.relation.name));
+        }
         let (_, key) = referenced_key(found, &references.columns)?;
         check_may_reference(editor, found, &key.columns)?;
         // Nobody may write the referenced table while keys are compared with it.

@@ -13,14 +13,11 @@ use crate::ddl::column::{self, NewColumn};
 use crate::ddl::constraint::{self, NewConstraint};
 use crate::ddl::editor::Editor;
 use crate::ddl::table_edit::TableEdit;
-use crate::ddl::{drop, error, rights};
+use crate::ddl::{drop, error, external_table, rights};
 
 /// CREATE TABLE, RECREATE TABLE.
 pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<()> {
     let name = ast.name.as_str();
-    if ast.external_file.is_some() {
-        return Err(error::unsupported("an external table"));
-    }
     if ast.mode == DefineMode::Recreate
         && let Some(existing) = editor.catalog().relations.get(name).filter(|it| !it.is_view())
     {
@@ -28,11 +25,15 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
     }
     rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
     check_name_is_free(editor, name)?;
-    let kind = match ast.temporary {
-        None => RelationKind::Table,
-        Some(TemporaryRows::DeleteOnCommit) => RelationKind::TemporaryTransaction,
-        Some(TemporaryRows::PreserveOnCommit) => RelationKind::TemporarySession,
+    let kind = match (&ast.external_file, ast.temporary) {
+        (Some(file), _) => external_table::kind(file)?,
+        (None, None) => RelationKind::Table,
+        (None, Some(TemporaryRows::DeleteOnCommit)) => RelationKind::TemporaryTransaction,
+        (None, Some(TemporaryRows::PreserveOnCommit)) => RelationKind::TemporarySession,
     };
+    if ast.external_file.is_some() && ast.storage.is_some() {
+        return Err(error::unsupported("STORAGE of an external table"));
+    }
     let relation = new_relation(editor, name, kind, ast.sql_security)?;
     let mut edit = TableEdit::new(relation);
     if let Some(written) = &ast.storage {

@@ -10,12 +10,15 @@ use crate::catalog::{CatalogObject, Index, ObjectKind, Relation};
 use crate::ddl::constraint;
 use crate::ddl::editor::Editor;
 use crate::ddl::table_edit::{TableEdit, bring_format_up_to_date};
-use crate::ddl::{error, reference};
+use crate::ddl::{error, external_table, reference};
 
 impl TableEdit {
     /// Stores the table; then looks at its rows, if there can be any: makes new indexes, checks new constraints.
     pub(super) fn finish(mut self, editor: &mut Editor<'_, '_>) -> Result<Arc<Relation>> {
         bring_format_up_to_date(&mut self.relation);
+        if self.relation.is_external() {
+            external_table::check(&self.relation)?;
+        }
         // A computed column that an index looks at may have got another definition.
         let computes = |index: &&Index| index.expression_source.is_some() || index.condition_source.is_some();
         let mut computed = self.relation.indexes.iter().filter(computes).filter(|index| !index.inactive);

@@ -107,7 +107,7 @@ impl Engine {
     }
 
     fn hold_open(self: &Arc<Self>, open: &mut Option<OpenDatabase>, database: Arc<Database>) -> Hold {
-        self.tell_external_sources(&database);
+        self.tell_what_is_outside(&database);
         let shared = Arc::clone(&database);
         open.get_or_insert_with(|| OpenDatabase::new(database)).attachments += 1;
         Hold { engine: Arc::clone(self), database: Some(shared) }

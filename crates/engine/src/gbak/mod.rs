@@ -262,10 +262,6 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         // By the object of their definition.
         let mut tables = HashMap::new();
         for table in schema.relations.iter().filter(|it| !it.is_view()) {
-            if table.is_external() {
-                self.differ(format!("table {}", table.name), "external tables are not supported");
-                continue;
-            }
             let columns = statements.columns(table);
             let definition = statements.table(table, &columns);
             tables.insert(definition.object.clone(), (table, columns));

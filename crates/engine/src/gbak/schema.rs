@@ -27,6 +27,7 @@ impl RelationRecords {
         self.record.bytes(relation::VIEW_BLR).is_some() || self.record.number(relation::TYPE) == Some(VIEW)
     }
 
+    /// Whether its rows are in a file outside of the database.
     pub(super) fn is_external(&self) -> bool {
         self.record.bytes(relation::EXT_FILE_NAME).is_some()
     }

@@ -111,8 +111,10 @@ impl Statements<'_> {
             Some(DELETE_ROWS) => ("GLOBAL TEMPORARY ", " ON COMMIT DELETE ROWS"),
             _ => ("", ""),
         };
+        let file = table.record.name(relation::EXT_FILE_NAME).filter(|_| table.is_external());
+        let file = file.map(|it| format!(" EXTERNAL FILE '{}'", it.replace('\'', "''"))).unwrap_or_default();
         let sql = format!(
-            "CREATE {temporary}TABLE {} ({}){rows}{}",
+            "CREATE {temporary}TABLE {}{file} ({}){rows}{}",
             self.name(&table.name),
             list.join(", "),
             security(&table.record, relation::SQL_SECURITY, relation::SQL_SECURITY_DEPRECATED),

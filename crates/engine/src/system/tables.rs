@@ -71,6 +71,7 @@ fn relation_type(relation: &Relation) -> i64 {
                 name.starts_with("MON$") || name.starts_with("SEC$") || VIRTUAL_TABLES.contains(&name);
             if is_virtual { 3 } else { 0 }
         }
+        RelationKind::External { .. } => 2,
         RelationKind::TemporarySession => 4,
         RelationKind::TemporaryTransaction => 5,
     }
@@ -122,6 +123,9 @@ pub(super) fn relations(rows: &mut RowSet<'_, '_, '_>) {
             .boolean("RDB$SQL_SECURITY", relation.sql_security_definer);
         if !system {
             rows.number("RDB$FLAGS", 1);
+        }
+        if let RelationKind::External { file, .. } = &relation.kind {
+            rows.text("RDB$EXTERNAL_FILE", file);
         }
         if let RelationKind::View { source, .. } = &relation.kind {
             rows.blob("RDB$VIEW_SOURCE", Some(source)).compiled("RDB$VIEW_BLR", true);

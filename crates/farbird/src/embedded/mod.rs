@@ -47,7 +47,7 @@ pub use farbird_engine::check::{Damage, DatabaseReport};
 pub use farbird_engine::engine::Engine;
 pub use farbird_store::check::CheckReport;
 pub use from_value::{FromValue, NotOfType};
-pub use options::{DatabaseOptions, engine, set_limits};
+pub use options::{DatabaseOptions, engine, set_external_file_folders, set_limits};
 pub use parameters::{Parameters, ToValue};
 pub use rows::{Column, ColumnIndex, FromRow, Row, Rows};
 pub use script::Script;

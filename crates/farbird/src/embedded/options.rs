@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use farbird_engine::api::CreateDatabaseOptions;
 use farbird_engine::budget::Limits;
 use farbird_engine::engine::Engine;
+use farbird_engine::session::external_files::ExternalFolders;
 use farbird_engine::users::NoUsers;
 use farbird_engine::{CodecId, StoreOptions};
 use farbird_types::{CharacterSet, isc};
@@ -33,6 +34,40 @@ pub fn engine() -> Arc<Engine> {
 /// ```
 pub fn set_limits(limits: Limits) {
     ENGINE.budget().set_limits(limits);
+}
+
+/// Says in which folders the files of external tables may be: in none, until it is called. Holds for databases that are opened from then on;
+/// only the first call counts. Databases and backups are never read as tables, but whatever else is in these folders is open to whoever may
+/// define tables.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// farbird::set_external_file_folders(&[folder.path()])?;
+/// let db = farbird::Database::options().character_set(farbird::CharacterSet::NONE).in_memory()?;
+/// let connection = db.connect()?;
+/// connection.execute("create table words external file 'words.txt' (word char(5), line_end char(1))", ())?;
+/// std::fs::write(folder.path().join("words.txt"), "hello\nworld\n")?;
+/// let words: i64 = connection.query_one("select count(*) from words", ())?;
+/// assert_eq!(words, 2);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// If one of them is not there.
+pub fn set_external_file_folders(folders: &[impl AsRef<Path>]) -> Result<()> {
+    let folders: Vec<PathBuf> = folders.iter().map(|folder| folder.as_ref().to_owned()).collect();
+    let folders = ExternalFolders::new(&folders).map_err(|(folder, error)| {
+        farbird_types::Error::new(isc::IO_ERROR)
+            .with("open")
+            .with(folder.display().to_string())
+            .and(isc::IO_OPEN_ERR)
+            .and(isc::RANDOM)
+            .with(error.to_string())
+    })?;
+    ENGINE.set_external_folders(folders);
+    Ok(())
 }
 
 /// How a database is opened, or made; begun by [`Database::options`].

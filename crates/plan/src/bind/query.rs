@@ -105,7 +105,9 @@ fn check_lockable<'q>(
         query.with.as_ref().is_some_and(|with| with.tables.iter().any(|other| other.name == table.name.name));
     match environment.catalog.relations.get(name).map(|relation| &relation.kind) {
         _ if is_common => return Err(refused(isc::DSQL_WLOCK_SIMPLE)),
-        None | Some(RelationKind::View { .. }) => return Err(refused(isc::DSQL_WLOCK_SIMPLE)),
+        None | Some(RelationKind::View { .. } | RelationKind::External { .. }) => {
+            return Err(refused(isc::DSQL_WLOCK_SIMPLE));
+        }
         Some(RelationKind::TemporaryTransaction | RelationKind::TemporarySession) => {
             return Err(Error::new(isc::FORUPDATE_TEMPTBL).with(name));
         }

@@ -143,8 +143,8 @@ impl Binder<'_> {
             },
         };
         let table = self.environment.catalog.relation_by_id(farbird_catalog::RelationId(relation));
-        // Rows of system tables are made as they are asked for.
-        let is_stored = table.is_some_and(|table| table.kind != RelationKind::System);
+        // Rows of system tables are made as they are asked for; those of files have no versions.
+        let is_stored = table.is_some_and(|table| table.kind != RelationKind::System && !table.is_external());
         let name = table.map_or("", |table| table.name.as_str());
         let origin = Origin {
             field: field.to_owned(),

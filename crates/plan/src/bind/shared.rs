@@ -137,7 +137,12 @@ fn only_reads_tables(plan: &Node) -> bool {
     is_plain(plan, &|node| {
         !matches!(
             node,
-            Node::Procedure(_) | Node::System(_) | Node::Lock(_) | Node::WorkingRow(_) | Node::Recursive(_)
+            Node::Procedure(_)
+                | Node::System(_)
+                | Node::External(_)
+                | Node::Lock(_)
+                | Node::WorkingRow(_)
+                | Node::Recursive(_)
         )
     })
 }

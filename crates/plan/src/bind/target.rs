@@ -47,7 +47,10 @@ pub fn table_target(environment: &Environment, relation: &Arc<Relation>) -> Resu
         unique_names: unique_names(relation),
         triggers: trigger_presence(environment, relation),
         environment: environment.clone(),
-        stored: !matches!(relation.kind, RelationKind::View { .. } | RelationKind::System),
+        stored: !matches!(
+            relation.kind,
+            RelationKind::View { .. } | RelationKind::External { .. } | RelationKind::System
+        ),
         relation: relation.clone(),
         insert_accesses: accesses.insert,
         update_accesses: accesses.update,
