@@ -184,11 +184,14 @@ impl Program {
 
     /// The transaction may have changed definitions.
     pub(super) fn redefined(&mut self, transaction: u16) {
-        self.speculate(|speculator, rules| speculator.wrote(rules, transaction));
+        self.speculate(|speculator, rules| {
+            // COMMIT RETAIN is a statement too.
+            speculator.retained(rules, transaction);
+            speculator.wrote(rules, transaction);
+        });
         if let Some(transaction) = self.objects.transaction(transaction) {
             transaction.wrote = true;
             transaction.redefined = true;
-            // COMMIT RETAIN is a statement too.
             transaction.information = Kept::default();
         }
     }

@@ -104,6 +104,15 @@ impl Conversation {
                     runner.transaction_ended(named.transaction);
                 }
             }
+            Request::CommitRetaining(_) | Request::RollbackRetaining(_) => {
+                // What the program has read stays locked no longer, and what it has not read since is not to be locked.
+                let isolation = self.ahead.isolations.get(&named.transaction);
+                if isolation == Some(&Isolation::TableStability)
+                    && let Some(runner) = &mut self.ahead.runner
+                {
+                    runner.transaction_ended(named.transaction);
+                }
+            }
             _ => {}
         }
     }

@@ -142,6 +142,8 @@ impl Speculator {
         if let Some(state) = self.transactions.get_mut(&transaction) {
             state.begun = self.asked.saturating_add(1);
             state.written = 0;
+            // The locks of what was read are given back.
+            state.executed.clear();
         }
     }
 

@@ -668,6 +668,23 @@ fn table_stability_reads_ahead_nothing_that_the_transaction_has_not_read() {
 }
 
 #[test]
+fn table_stability_reads_ahead_nothing_that_was_read_before_the_transaction_was_retained() {
+    let mut world = World::new();
+    world.begin(2, TABLE_STABILITY);
+    for _ in 0..3 {
+        nested_loop(&mut world, 2);
+    }
+    let ran_ahead = world.ran_ahead;
+    assert!(ran_ahead > 0);
+    world.speculator.retained(&mut world.rules, 2);
+    let customers = world.query(2, "customers", &[]);
+    assert_eq!(world.ran_ahead, ran_ahead, "the orders are locked no longer");
+    world.query(2, "orders", &[(BIGINT, customers[0][0].clone())]);
+    world.query(2, "customers", &[]);
+    assert!(world.ran_ahead > ran_ahead);
+}
+
+#[test]
 fn what_fails_is_asked_for_again() {
     let mut world = World::new();
     world.table("orders", &[LONG, LONG], |given| {

@@ -103,7 +103,14 @@ fn compare(seed: u64, seen: &Played, expected: &Played) {
             );
         }
     }
-    assert_eq!(seen.log.len(), expected.log.len(), "FARBIRD_SEED={seed}");
+    let common = seen.log.len().min(expected.log.len());
+    let (seen_more, expected_more) = (&seen.log[common..], &expected.log[common..]);
+    assert_eq!(
+        seen_more,
+        expected_more,
+        "{}\nFARBIRD_SEED={seed}, behind that",
+        expected.log[..common].join("\n")
+    );
 }
 
 #[test]
