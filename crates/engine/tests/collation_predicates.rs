@@ -166,6 +166,124 @@ fn the_stronger_collation_wins_on_either_side() {
     }
 }
 
+/// Beside OCTETS texts are bytes, and zeros at the end do not count. Answers recorded from Firebird 5.0.4 without indexes.
+#[test]
+fn texts_beside_octets_are_bytes_with_zeros_behind() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute(
+        "create table b(k int, u binary(16), v varbinary(16), t varchar(16) character set utf8, \
+         c char(16) character set utf8, w varchar(16) character set win1252, \
+         n varchar(16) character set none, ci varchar(16) character set utf8 collate unicode_ci)",
+    );
+    session.commit();
+    for row in [
+        "1, 'ABC', 'ABC', 'ABC', 'ABC', 'ABC', 'ABC', 'abc'",
+        "2, x'c3a9', x'c3a9', 'é', 'é', 'é', x'c3a9', 'É'",
+        "3, x'e9', x'e9', 'A', 'A', 'é', x'e9', 'a '",
+        "4, 'A ', 'A ', 'A ', 'A ', 'A ', 'A ', 'a '",
+    ] {
+        session.execute(&format!("insert into b values ({row})"));
+    }
+    session.commit();
+    for indexed in [false, true] {
+        if indexed {
+            for column in ["u", "v", "t", "c", "w", "n", "ci"] {
+                session.execute(&format!("create index b_{column} on b({column})"));
+            }
+            session.commit();
+        }
+        for (condition, rows) in [
+            ("u = 'ABC'", "1"),
+            ("v = 'ABC'", "1"),
+            ("v = 'ABC  '", ""),
+            ("v = _win1252 'ABC'", "1"),
+            ("u <> 'ABC'", "2 3 4"),
+            ("u = t", "1 2 4"),
+            ("t = u", "1 2 4"),
+            ("u = c", ""),
+            ("v = c", ""),
+            ("v = t", "1 2 4"),
+            ("u = w", "1 3 4"),
+            ("w = u", "1 3 4"),
+            ("u = n", "1 2 3 4"),
+            ("n = u", "1 2 3 4"),
+            ("u = ci", ""),
+            ("ci = u", ""),
+            ("t = x'41'", "3"),
+            ("t = x'414243'", "1"),
+            ("c = x'414243'", ""),
+            ("w = x'e9'", "2 3"),
+            ("w = x'c3a9'", ""),
+            ("t > x'41'", "1 2 4"),
+            ("u in ('ABC', 'x')", "1"),
+            ("'ABC' in (u)", "1"),
+            ("t in (x'41', 'ABC')", "1 3"),
+            ("ci in (x'41', 'ABC')", ""),
+            ("u between 'AB' and 'ABC'", "1"),
+            ("u > 'ABC'", "2 3"),
+            ("u >= 'ABC'", "1 2 3"),
+            ("u < 'ABC'", "4"),
+            ("u starting with 'AB'", "1"),
+            ("u is not distinct from 'ABC'", "1"),
+            ("case u when 'ABC' then 1 else 2 end = 1", "1"),
+            ("nullif(u, 'ABC') is null", "1"),
+            ("decode(u, 'ABC', 1, 2) = 1", "1"),
+            ("u in (select t from b)", "1 2 4"),
+            ("t in (select u from b)", "1 2 4"),
+            ("t not in (select u from b)", "3"),
+            ("u = any (select t from b)", "1 2 4"),
+            ("exists (select 1 from b o where o.u = b.t)", "1 2 4"),
+            ("cast('ABC' as blob sub_type text) = u", "1"),
+            ("v = cast('ABC' as blob sub_type text)", "1"),
+            ("cast(t as varchar(16) character set octets) = 'ABC'", "1"),
+        ] {
+            let found = session.rows(&format!("select k from b where {condition} order by k")).join(" ");
+            assert_eq!(found, rows, "{condition}, indexed: {indexed}");
+        }
+        for (join, pairs) in [
+            ("x.u = y.t", "1|1 2|2 4|4"),
+            ("y.t = x.u", "1|1 2|2 4|4"),
+            ("x.u || '' = y.t || ''", "1|1 2|2 4|4"),
+            ("x.v = y.c", ""),
+            ("x.v = y.w", "1|1 3|2 3|3 4|4"),
+        ] {
+            let found = session.rows(&format!("select x.k, y.k from b x join b y on {join} order by 1, 2"));
+            assert_eq!(found.join(" "), pairs, "{join}, indexed: {indexed}");
+        }
+    }
+    for (condition, holds) in [
+        ("x'6100' = 'a'", true),
+        ("cast('a' as char(3) character set octets) = 'a'", true),
+        ("'a ' = x'61'", false),
+        ("x'61' = x'6120'", false),
+        ("x'61' = x'6100'", true),
+        ("'a' = 'a' || ascii_char(0)", false),
+        ("x'41' < 'A '", true),
+        ("x'41' > 'A '", false),
+        ("x'4120' = _none 'A '", true),
+        ("x'4120' = 'A'", false),
+    ] {
+        let answer = session.rows(&format!("select 1 from rdb$database where {condition}"));
+        assert_eq!(!answer.is_empty(), holds, "{condition}");
+    }
+    let block = "execute block returns (a int) as declare x binary(4) = 'ab'; declare y varchar(4) = 'ab'; \
+                 begin a = iif(x = y, 1, 0) + iif(x = 'ab', 2, 0) + iif(y = x'61620000', 4, 0); suspend; end";
+    assert_eq!(session.rows(block), ["7"]);
+    session.execute("update b set ci = 'changed' where u = 'ABC'");
+    session.execute("delete from b where v = 'A '");
+    assert_eq!(session.rows("select k from b where ci = 'changed'"), ["1"]);
+    assert_eq!(session.rows("select k from b order by k"), ["1", "2", "3"]);
+    session.execute("create table p(id varbinary(10) primary key)");
+    session.commit();
+    for key in ["'A'", "x'4120'"] {
+        session.execute(&format!("insert into p values ({key})"));
+    }
+    for twice in ["x'4100'", "'A'", "_win1252 'A '"] {
+        let error = session.error(&format!("insert into p values ({twice})"));
+        assert!(error.contains("unique_key_violation"), "{twice}: {error}");
+    }
+}
+
 /// CREATE COLLATION with all its attributes; what is refused is what Firebird 5.0.4 refuses.
 #[test]
 fn collations_are_made_of_others() {

@@ -5,7 +5,8 @@
 //! NONE and ASCII; the other text is converted. Beside OCTETS texts are bytes. Source: INTL_compare, CVT2_compare,
 //! InListBoolNode::dsqlPass of Firebird 5.
 
-use farbird_types::{CharacterSet, Collation, SqlType, TextType, arithmetic};
+use farbird_expression::Expression;
+use farbird_types::{CharacterSet, Collation, SqlType, Text, TextType, Value, arithmetic};
 
 use crate::bind::binder::Bound;
 
@@ -45,24 +46,40 @@ pub(crate) fn collation_of_kind(kind: Option<TextKind>) -> Collation {
     kind.map_or_else(Collation::default, |(_, collation)| collation)
 }
 
-/// A text as it takes part in a comparison of this kind: converted if it is of another character set and the order is not
-/// just that of the characters. BLOBs are converted when they are read.
+/// A text as it takes part in a comparison of this kind: converted if it is of another character set, beside OCTETS to its
+/// bytes, otherwise where the order is not just that of the characters. BLOBs are converted when they are read.
 pub(crate) fn meeting(bound: Bound, kind: Option<TextKind>) -> Bound {
-    match meeting_type(bound.sql_type(), kind) {
-        Some(sql_type) => bound.converted(&sql_type),
-        None => bound,
+    let Some(sql_type) = meeting_type(bound.sql_type(), kind) else { return bound };
+    match bound.expression {
+        // A constant stays one, which index bounds and comparisons of whole columns know.
+        Expression::Constant(Value::Text(text)) if is_octets(&sql_type) => {
+            let bytes = Value::Text(Text::new(text.bytes(), CharacterSet::OCTETS));
+            Bound::new(Expression::Constant(bytes), sql_type, bound.column_type.nullable)
+        }
+        expression => Bound { expression, ..bound }.converted(&sql_type),
     }
 }
 
 /// What texts of a type are converted to for a comparison of this kind, if they are.
+///
+/// An index on a column in OCTETS serves beside any text, one on a column of characters not beside OCTETS: its keys are not in
+/// the order of the bytes with zeros behind them.
 pub(crate) fn meeting_type(sql_type: &SqlType, kind: Option<TextKind>) -> Option<SqlType> {
     let (Some((set, collation)), SqlType::Text(text)) = (kind, *sql_type) else { return None };
-    if collation == Collation::default()
-        || text.character_set == set
-        || text.character_set == CharacterSet::OCTETS
-    {
+    let is_met = if set == CharacterSet::OCTETS {
+        text.character_set == set
+    } else {
+        collation == Collation::default()
+            || text.character_set == set
+            || text.character_set == CharacterSet::OCTETS
+    };
+    if is_met {
         return None;
     }
-    let length_chars = SqlType::Text(text).text_length();
+    let length_chars = SqlType::Text(text).text_length_in(set);
     Some(SqlType::Text(TextType { varying: true, length_chars, character_set: set, collation }))
+}
+
+fn is_octets(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::Text(text) if text.character_set == CharacterSet::OCTETS)
 }

@@ -201,7 +201,7 @@ fn as_made(set: CharacterSet, collation: Collation) -> Tailoring {
 /// Compares two texts.
 ///
 /// Texts of different character sets meet in the left one's, or in the right one's if the left is mere bytes or
-/// cannot hold what the right one says; the collation is taken as one of that set.
+/// cannot hold what the right one says; the collation is taken as one of that set. Beside OCTETS both are bytes.
 pub fn compare_text(left: &Text, right: &Text, collation: Collation) -> Ordering {
     let (left, right) = meet(left, right);
     let set = left.character_set();
@@ -387,7 +387,11 @@ fn meet<'a>(left: &'a Text, right: &'a Text) -> (Cow<'a, Text>, Cow<'a, Text>) {
     if to_left == to_right {
         return (Cow::Borrowed(left), Cow::Borrowed(right));
     }
-    let weak = |set: CharacterSet| set.is_bytes() || set == CharacterSet::ASCII;
+    if to_left == CharacterSet::OCTETS || to_right == CharacterSet::OCTETS {
+        let octets = |text: &Text| Text::new(text.bytes(), CharacterSet::OCTETS);
+        return (Cow::Owned(octets(left)), Cow::Owned(octets(right)));
+    }
+    let weak = |set: CharacterSet| set == CharacterSet::NONE || set == CharacterSet::ASCII;
     if !weak(to_left)
         && let Ok(converted) = right.transliterate(to_left)
     {
