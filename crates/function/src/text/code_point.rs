@@ -65,6 +65,7 @@ pub(super) fn unicode_val(context: &mut Context<'_>, call: &Call<'_>) -> Result<
     let text = argument::text(context, call.argument(0))?;
     let set = text.character_set();
     let Some(first) = set.characters(text.bytes()).next() else { return Ok(Value::integer(0)) };
-    let number = set.decode(first)?.chars().next().map_or(0, u32::from);
+    let first = set.transliterate(first, CharacterSet::UTF8)?;
+    let number = CharacterSet::UTF8.decode(&first)?.chars().next().map_or(0, u32::from);
     Ok(Value::integer(i64::from(number)))
 }

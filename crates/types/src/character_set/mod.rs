@@ -189,7 +189,7 @@ impl CharacterSet {
     }
 
     /// Whether the bytes are characters of this set throughout. Like Firebird, bytes to which a single-byte set
-    /// gives no meaning pass: only their conversion fails.
+    /// gives no meaning pass: [`CharacterSet::transliterate`] makes zero characters of them.
     pub fn is_well_formed(self, bytes: &[u8]) -> bool {
         match self.encoding() {
             Encoding::Bytes | Encoding::SingleByte => true,
@@ -285,11 +285,12 @@ impl CharacterSet {
         case::other_case(self.0, byte, case).ok_or_else(transliteration_failed)
     }
 
-    /// Rewrites bytes of this set as bytes of another.
+    /// Rewrites bytes of this set as bytes of another. As in Firebird, bytes to which a single-byte set gives no meaning
+    /// become zero characters: such bytes can be stored, and whoever reads them goes on.
     ///
     /// # Errors
     /// `malformed_string` if bytes of NONE or OCTETS are not well-formed in `to`; `arith_except` with
-    /// `transliteration_failed` if a character has no place in `to` or the bytes no meaning in this set.
+    /// `transliteration_failed` if a character has no place in `to` or the bytes are no characters of this set.
     pub fn transliterate(self, bytes: &[u8], to: CharacterSet) -> Result<Cow<'_, [u8]>> {
         if self == to || to.is_bytes() {
             return Ok(Cow::Borrowed(bytes));
@@ -301,7 +302,10 @@ impl CharacterSet {
         if bytes.is_ascii() {
             return Ok(Cow::Borrowed(bytes));
         }
-        let text = self.decode(bytes).map_err(|_| transliteration_failed())?;
+        let text = match self.encoding() {
+            Encoding::SingleByte => Cow::Owned(single_byte::decode_with_zeros(self.0, bytes)),
+            _ => self.decode(bytes).map_err(|_| transliteration_failed())?,
+        };
         to.encode(&text).map(|encoded| Cow::Owned(encoded.into_owned()))
     }
 

@@ -20,6 +20,12 @@ pub(super) fn decode(id: u8, bytes: &[u8]) -> Option<String> {
     bytes.iter().map(|byte| character(table, *byte)).collect()
 }
 
+/// Reads bytes; those without a meaning become zero characters.
+pub(super) fn decode_with_zeros(id: u8, bytes: &[u8]) -> String {
+    let table = upper_half(id).unwrap_or(&[0; 128]);
+    bytes.iter().map(|byte| character(table, *byte).unwrap_or_default()).collect()
+}
+
 /// The character of one byte, if it has a meaning.
 pub(super) fn decode_byte(id: u8, byte: u8) -> Option<char> {
     character(upper_half(id)?, byte)
