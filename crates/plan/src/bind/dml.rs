@@ -333,7 +333,11 @@ impl Binder<'_> {
                 assignments.push((*slot, self.value_for_slot(target, *slot, value)?));
             }
         }
-        let given: Vec<usize> = assignments.iter().map(|(slot, _)| *slot).collect();
+        // DEFAULT for an identity column needs no OVERRIDING and goes with either.
+        let given: Vec<usize> = match overriding {
+            None => assignments.iter().map(|(slot, _)| *slot).collect(),
+            Some(_) => columns.iter().map(|(_, slot)| *slot).collect(),
+        };
         insert_row(target, assignments, overriding, &given)
     }
 
@@ -622,13 +626,21 @@ fn insert_row(
     overriding: Option<ast::Overriding>,
     given: &[usize],
 ) -> Result<InsertRow> {
+    let is_identity =
+        |slot: &usize| target_column(target, *slot).is_some_and(|column| column.identity.is_some());
+    if overriding.is_some() && !given.iter().any(is_identity) {
+        return Err(Error::new(isc::OVERRIDING_WITHOUT_IDENTITY).with(target.relation.name.clone()));
+    }
     for slot in given {
         let Some((_, _, always)) = target_column(target, *slot).and_then(|column| column.identity) else {
             continue;
         };
         match overriding {
             Some(ast::Overriding::UserValue) => assignments.retain(|(assigned, _)| assigned != slot),
-            Some(ast::Overriding::SystemValue) => {}
+            Some(ast::Overriding::SystemValue) if always => {}
+            Some(ast::Overriding::SystemValue) => {
+                return Err(Error::new(isc::OVERRIDING_SYSTEM_INVALID).with(target.relation.name.clone()));
+            }
             None if always => {
                 return Err(Error::new(isc::OVERRIDING_MISSING).with(target.relation.name.clone()));
             }
