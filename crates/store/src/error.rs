@@ -253,6 +253,7 @@ impl From<StoreError> for farbird_types::Error {
             StoreError::LayoutChanged { .. } => Error::new(isc::OBSOLETE_METADATA),
             StoreError::ReadOnly => Error::new(isc::READ_ONLY_TRANS),
             StoreError::TransactionEnded => Error::new(isc::BAD_TRANS_HANDLE),
+            StoreError::NoSuchSnapshot { .. } => Error::new(isc::TRA_SNAPSHOT_DOES_NOT_EXIST),
             StoreError::Cancelled => Error::new(isc::CANCELLED),
             StoreError::NoSuchBlob => Error::new(isc::BAD_SEGSTR_ID),
             StoreError::BlobMisuse(_) => Error::new(isc::BAD_SEGSTR_TYPE),

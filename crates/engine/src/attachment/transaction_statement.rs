@@ -29,7 +29,7 @@ impl Attachment {
         transaction: Option<TransactionHandle>,
     ) -> Result<Execution> {
         if let TransactionStatement::Set(set) = statement {
-            return Ok(Execution::TransactionStarted(self.start_transaction(parameters(set))?));
+            return Ok(Execution::TransactionStarted(self.start_transaction(parameters(set)?)?));
         }
         let transaction = transaction.ok_or_else(|| Error::new(isc::BAD_TRANS_HANDLE))?;
         match statement {
@@ -57,7 +57,21 @@ impl Attachment {
 }
 
 /// SET TRANSACTION's parameters; what was not written is as Firebird has it: SNAPSHOT, READ WRITE, WAIT.
-fn parameters(set: &SetTransaction) -> TransactionParameters {
+///
+/// # Errors
+/// `isc_bad_tpb_content` for a time to wait of a transaction that does not wait, and for one of no seconds.
+fn parameters(set: &SetTransaction) -> Result<TransactionParameters> {
+    const LOCK_TIMEOUT: &str = "isc_tpb_lock_timeout";
+    let refused = |code: u32| Error::new(isc::BAD_TPB_CONTENT).and(code);
+    let lock_timeout = match (set.wait, set.lock_timeout) {
+        (Some(false), Some(_)) => {
+            return Err(refused(isc::TPB_CONFLICTING_OPTIONS).with(LOCK_TIMEOUT).with("isc_tpb_nowait"));
+        }
+        (_, Some(0)) => return Err(refused(isc::TPB_INVALID_VALUE).with(0).with(LOCK_TIMEOUT)),
+        (Some(false), None) => Some(Duration::ZERO),
+        (_, Some(seconds)) => Some(Duration::from_secs(u64::from(seconds))),
+        (_, None) => None,
+    };
     let (isolation, at_snapshot) = match set.isolation {
         None => (Isolation::Snapshot, None),
         Some(IsolationLevel::Snapshot { at_number }) => {
@@ -68,14 +82,10 @@ fn parameters(set: &SetTransaction) -> TransactionParameters {
             (Isolation::ReadCommitted, None)
         }
     };
-    TransactionParameters {
+    Ok(TransactionParameters {
         isolation,
         read_only: set.access == Some(TransactionAccess::ReadOnly),
-        lock_timeout: match (set.wait, set.lock_timeout) {
-            (Some(false), _) => Some(Duration::ZERO),
-            (_, Some(seconds)) => Some(Duration::from_secs(u64::from(seconds))),
-            (_, None) => None,
-        },
+        lock_timeout,
         at_snapshot,
         auto_commit: set.auto_commit,
         no_auto_undo: set.no_auto_undo,
@@ -91,5 +101,5 @@ fn parameters(set: &SetTransaction) -> TransactionParameters {
                 })
             })
             .collect(),
-    }
+    })
 }
