@@ -207,12 +207,23 @@ pub fn may_take_role(catalog: &Catalog, user: &str, role: &str) -> bool {
     })
 }
 
-/// A role as it is named in a client's attach parameters: upper-cased unless it is quoted.
+/// A role as it is named in a client's attach parameters: as it stands in double quotes; in single ones, and without, in
+/// capitals if it could be written without quotes. Source: dpbItemUpper of Firebird 5.
 pub fn role_as_named(written: &str) -> String {
-    match written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(quoted) => quoted.replace("\"\"", "\""),
-        None => written.to_uppercase(),
+    let quoted = |quote: char| {
+        let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;
+        let (escaped, plain) = (format!("{quote}{quote}"), quote.to_string());
+        Some(inner.replace(&escaped, &plain))
+    };
+    let is_plain = |name: &str| {
+        !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'))
+    };
+    if let Some(name) = quoted('"') {
+        return name;
     }
+    let name = quoted('\'').unwrap_or_else(|| written.to_owned());
+    if is_plain(&name) { name.to_ascii_uppercase() } else { name }
 }
 
 /// Whether whoever is attached may manage the server's users: SYSDBA, and administrators of the server (GRANT ADMIN ROLE)
@@ -529,5 +540,26 @@ pub fn owner_of<'a>(catalog: &'a Catalog, kind: ObjectKind, name: &str) -> Optio
         ObjectKind::Collation => catalog.collations.get(name).map(|it| &it.owner),
         ObjectKind::Package => catalog.packages.get(name).map(|it| &it.owner),
         ObjectKind::Privilege | ObjectKind::Mapping => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::role_as_named;
+
+    /// What CURRENT_ROLE is at Firebird 5.0.4 for these texts in the attach parameters.
+    #[test]
+    fn roles_are_named_with_and_without_quotes() {
+        for (written, name) in [
+            ("rr", "RR"),
+            ("rR", "RR"),
+            ("'rr'", "RR"),
+            ("'r x'", "r x"),
+            ("\"rr\"", "rr"),
+            ("\"'RR'\"", "'RR'"),
+            ("\"o\"\"b\"", "o\"b"),
+        ] {
+            assert_eq!(role_as_named(written), name, "{written}");
+        }
     }
 }
