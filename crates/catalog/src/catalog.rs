@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::cross_reference::CrossReferences;
 use crate::model::{
-    CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, Package, Privilege, Relation, Role,
-    Routine, Sequence, Trigger,
+    CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, Mapping, Package, Privilege,
+    Relation, Role, Routine, Sequence, Trigger,
 };
 use crate::ordered_map::OrderedMap;
 use crate::slots::Slots;
@@ -44,6 +44,8 @@ pub struct Catalog {
     pub privileges: OrderedMap<String, Arc<Privilege>>,
     /// Collations made by CREATE COLLATION, by name.
     pub collations: OrderedMap<String, Arc<CollationDefinition>>,
+    /// Mappings of users, by name.
+    pub mappings: OrderedMap<String, Arc<Mapping>>,
     /// What upper floors have made of it: routines and triggers, compiled when first needed.
     pub made: Slots,
     /// What is known of the contents of its tables.

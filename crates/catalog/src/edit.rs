@@ -130,6 +130,7 @@ impl Catalog {
             CatalogObject::Role(it) => replace(&mut self.roles, it.name.clone(), it),
             CatalogObject::Privilege(it) => replace(&mut self.privileges, it.key(), it),
             CatalogObject::Collation(it) => replace(&mut self.collations, it.name.clone(), it),
+            CatalogObject::Mapping(it) => replace(&mut self.mappings, it.name.clone(), it),
         }
     }
 
@@ -155,7 +156,8 @@ impl Catalog {
             ObjectKind::Privilege => drop(self.privileges.remove(name)),
             ObjectKind::Collation => drop(self.collations.remove(name)),
             ObjectKind::Package => drop(self.packages.remove(name)),
-            ObjectKind::Database | ObjectKind::Mapping => {}
+            ObjectKind::Mapping => drop(self.mappings.remove(name)),
+            ObjectKind::Database => {}
         }
     }
 }

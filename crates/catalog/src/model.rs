@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use farbird_session::mapping::{Mapping, MappingSource};
 use farbird_types::{ArrayShape, CharacterSet, Collation, SqlType, collation};
 use serde::{Deserialize, Serialize};
 
@@ -893,6 +894,7 @@ pub enum CatalogObject {
     Role(Arc<Role>),
     Privilege(Arc<Privilege>),
     Collation(Arc<CollationDefinition>),
+    Mapping(Arc<Mapping>),
 }
 
 impl CatalogObject {
@@ -911,6 +913,7 @@ impl CatalogObject {
             CatalogObject::Role(role) => (ObjectKind::Role, role.name.clone()),
             CatalogObject::Privilege(privilege) => (ObjectKind::Privilege, privilege.key()),
             CatalogObject::Collation(collation) => (ObjectKind::Collation, collation.name.clone()),
+            CatalogObject::Mapping(mapping) => (ObjectKind::Mapping, mapping.name.clone()),
         }
     }
 }

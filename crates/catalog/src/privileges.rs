@@ -44,7 +44,7 @@ pub mod object_type {
 /// The administrator of every server.
 const SYSDBA: &str = "SYSDBA";
 /// The role of administrators, in every database.
-const ADMIN_ROLE: &str = "RDB$ADMIN";
+pub const ADMIN_ROLE: &str = "RDB$ADMIN";
 
 /// What a DDL statement does to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +119,8 @@ pub struct Actor {
     pub role: Option<String>,
     /// Whoever is attached, with the role: what the user is when acting in the own name again.
     attached: Option<(String, Option<String>)>,
+    /// The role that whoever is attached has by a mapping, which nobody need have granted.
+    trusted_role: Option<String>,
 }
 
 impl Actor {
@@ -126,7 +128,8 @@ impl Actor {
     pub fn of(session: &Session) -> Actor {
         let user = session.options.user.clone();
         let role = session.settings.lock().role.clone();
-        Actor { attached: Some((user.clone(), role.clone())), user, role }
+        let trusted_role = session.trusted_role.clone();
+        Actor { attached: Some((user.clone(), role.clone())), user, role, trusted_role }
     }
 
     /// Somebody else, on behalf of whoever is attached; who keeps the role when it is the same one.
@@ -135,7 +138,8 @@ impl Actor {
             Some((attached, role)) if attached == user => role.clone(),
             _ => None,
         };
-        Actor { user: user.to_owned(), role, attached: self.attached.clone() }
+        let (attached, trusted_role) = (self.attached.clone(), self.trusted_role.clone());
+        Actor { user: user.to_owned(), role, attached, trusted_role }
     }
 
     /// Whether everything in the database is allowed.
@@ -158,7 +162,8 @@ impl Actor {
 
     /// The role, if it is the user's to take: a client may ask for any when it attaches.
     fn active_role(&self, catalog: &Catalog) -> Option<&str> {
-        self.role.as_deref().filter(|role| may_take_role(catalog, &self.user, role))
+        let is_trusted = |role: &str| self.trusted_role.as_deref() == Some(role);
+        self.role.as_deref().filter(|role| is_trusted(role) || may_take_role(catalog, &self.user, role))
     }
 
     /// The roles whose privileges count: the active one with all that were granted to it, and the user's default roles
@@ -227,19 +232,20 @@ pub fn role_as_named(written: &str) -> String {
 }
 
 /// Whether whoever is attached may manage the server's users: SYSDBA, and administrators of the server (GRANT ADMIN ROLE)
-/// who act in the role RDB$ADMIN. That role alone makes nobody one: every owner of a database can grant it there.
+/// who act in the role RDB$ADMIN. That role alone makes nobody one: every owner of a database can grant it there, and map whomever
+/// they like to SYSDBA. So it is asked who that is to the server; a global mapping to RDB$ADMIN is enough.
 ///
 /// # Errors
 /// Those of looking users up.
 pub fn manages_users(catalog: &Catalog, session: &Session, users: &dyn UserDirectory) -> Result<bool> {
-    let actor = Actor::of(session);
-    if actor.user == SYSDBA {
+    let (actor, server) = (Actor::of(session), &session.server);
+    if server.user == SYSDBA || server.role.as_deref() == Some(ADMIN_ROLE) {
         return Ok(true);
     }
     if actor.active_role(catalog) != Some(ADMIN_ROLE) {
         return Ok(false);
     }
-    Ok(users.list()?.iter().any(|known| known.name == actor.user && known.admin))
+    Ok(users.list()?.iter().any(|known| known.name == server.user && known.admin))
 }
 
 /// Checks that whoever is attached may drop the database.

@@ -19,7 +19,7 @@ use farbird_types::{Error, Result, ZoneId, isc};
 use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, CreateDatabaseOptions};
-use crate::attachment::Attachment;
+use crate::attachment::{Attachment, MappedLogin};
 use crate::budget::{Account, Limits};
 use crate::catalog::Catalog;
 use crate::clock;
@@ -148,7 +148,7 @@ impl Engine {
         self: &Arc<Self>,
         path: &Path,
         create: &CreateDatabaseOptions,
-        options: AttachOptions,
+        mut options: AttachOptions,
         users: Arc<dyn UserDirectory>,
     ) -> Result<Attachment> {
         let zone = session_zone(&options)?;
@@ -162,8 +162,9 @@ impl Engine {
             Some(_) => return Err(exists(path)),
             None => {}
         }
+        let mapped = MappedLogin::map(&*users, None, &mut options)?;
         let database = create_file(path, create, &self.options, &options.user, users, &self.budget)?;
-        let mut attachment = self.attach_open(&slot, &mut open, database, options, zone)?;
+        let mut attachment = self.attach_open(&slot, &mut open, database, options, zone, mapped)?;
         attachment.note_created();
         drop(open);
         attachment.begin_session()?;
@@ -227,7 +228,7 @@ impl Engine {
     pub(crate) fn attach_silently(
         self: &Arc<Self>,
         path: &Path,
-        options: AttachOptions,
+        mut options: AttachOptions,
         users: Arc<dyn UserDirectory>,
     ) -> Result<Attachment> {
         let zone = session_zone(&options)?;
@@ -242,7 +243,17 @@ impl Engine {
                 Arc::new(database)
             }
         };
-        self.attach_open(&slot, &mut open, database, options, zone)
+        let mapped = match MappedLogin::map(&*database.users, Some(&database.catalog()), &mut options) {
+            Ok(mapped) => mapped,
+            Err(error) => {
+                // A file that was opened for this alone is closed again.
+                if open.is_none() {
+                    self.close_open(path, &mut open, database, false)?;
+                }
+                return Err(error);
+            }
+        };
+        self.attach_open(&slot, &mut open, database, options, zone, mapped)
     }
 
     /// The databases that are open, with their numbers of attachments.
@@ -343,13 +354,14 @@ impl Engine {
         database: Arc<Database>,
         options: AttachOptions,
         zone: ZoneId,
+        mapped: MappedLogin,
     ) -> Result<Attachment> {
         let news = Arc::clone(&self.commit_news);
         database.store.listen(Arc::new(commit_news::Listener { news, database: database.number }));
         self.tell_what_is_outside(&database);
         // One that is open already has it.
         let _ = database.backups.set(Arc::clone(&self.backups));
-        let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone);
+        let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone, mapped);
         debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
         open.get_or_insert_with(|| OpenDatabase::new(database)).attachments += 1;
         Ok(attachment)

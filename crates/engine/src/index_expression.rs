@@ -170,6 +170,8 @@ impl World {
                 no_database_triggers: true,
                 client: ClientDescription::default(),
             },
+            server: Default::default(),
+            trusted_role: None,
             attached_at: now,
             is_admitted: AtomicBool::new(true),
             settings: Mutex::new(SessionSettings {

@@ -31,7 +31,7 @@
 //!   the option make whoever runs the statement need what the table's own triggers need.
 //! - A BLOB is opened by whoever was given its id (`engine::attachment::known_blobs`): others are told `bad_segstr_id`.
 //! - Whoever may not change users is told so by the statement; in Firebird by the commit, in the words of its security database.
-//! - A table that a view shows cannot be dropped at the statement; Firebird finds out at the commit. Mappings there are none.
+//! - A table that a view shows cannot be dropped at the statement; Firebird finds out at the commit.
 #![cfg(feature = "cli")]
 
 use std::collections::BTreeMap;

@@ -14,6 +14,7 @@ use farbird_engine::api::{
 };
 use farbird_engine::attachment::Attachment;
 use farbird_engine::engine::Engine;
+use farbird_engine::session::mapping::GlobalMappings;
 use farbird_engine::users::{NoUsers, PreparedUsers, UserChange, UserDirectory, UserRecord, UserSettings};
 use farbird_types::{CharacterSet, Error, Result, Text, Value, isc};
 use farbird_wire::auth::legacy;
@@ -26,6 +27,8 @@ use crate::location::SECURITY_DATABASE;
 pub(crate) const SYSDBA: &str = "SYSDBA";
 /// "Password must be specified when creating user"
 const PASSWORD_MISSING: u32 = 336_068_899;
+/// What Firebird calls a security database, whatever its file is.
+const SECURITY_ALIAS: &str = "security.db";
 /// Characters of a generated password: no two look alike.
 const PASSWORD_CHARACTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz23456789A";
 /// Length of a generated password: 80 bits.
@@ -169,14 +172,32 @@ impl SecurityDatabase {
         transaction: TransactionHandle,
         change: &UserChange,
     ) -> Result<()> {
-        let (UserChange::Create(UserSettings { name, .. })
-        | UserChange::Alter(UserSettings { name, .. })
-        | UserChange::CreateOrAlter(UserSettings { name, .. })
-        | UserChange::Drop(name)) = change;
-        let sql = format!("{SELECT_USER} WHERE PLG$USER_NAME = ?");
-        let found = run(attachment, transaction, &sql, vec![Value::text(name)])?;
-        let old = found.first().map(|row| line(row));
-        let settings = match (change, &old) {
+        let known = |attachment: &mut Attachment, name: &str| -> Result<Option<UserRow>> {
+            let sql = format!("{SELECT_USER} WHERE PLG$USER_NAME = ?");
+            let found = run(attachment, transaction, &sql, vec![Value::text(name)])?;
+            Ok(found.first().map(|row| line(row)))
+        };
+        let not_found = |name: &str| Error::new(isc::GSEC_ERR_REC_NOT_FOUND).with(name);
+        let settings = match change {
+            UserChange::Mapping(statement) => {
+                return run(attachment, transaction, statement, Vec::new()).map(|_| ());
+            }
+            UserChange::Drop(name) => {
+                known(attachment, name)?.ok_or_else(|| not_found(name))?;
+                if name == SYSDBA {
+                    let why = "SYSDBA cannot be dropped; set it INACTIVE instead";
+                    return Err(Error::new(isc::RANDOM).with(why));
+                }
+                let sql = "DELETE FROM PLG$SRP WHERE PLG$USER_NAME = ?";
+                return run(attachment, transaction, sql, vec![Value::text(name)]).map(|_| ());
+            }
+            UserChange::Create(settings)
+            | UserChange::Alter(settings)
+            | UserChange::CreateOrAlter(settings) => settings,
+        };
+        let name = settings.name.as_str();
+        let old = known(attachment, name)?;
+        match (change, &old) {
             (UserChange::Create(_), Some(_)) => {
                 return Err(Error::new(isc::GSEC_ERR_ADD)
                     .and(isc::UNIQUE_KEY_VIOLATION)
@@ -185,28 +206,9 @@ impl SecurityDatabase {
                     .and(isc::IDX_KEY_VALUE)
                     .with(format!("(\"PLG$USER_NAME\" = '{name}')")));
             }
-            (UserChange::Alter(_) | UserChange::Drop(_), None) => {
-                return Err(Error::new(isc::GSEC_ERR_REC_NOT_FOUND).with(name.as_str()));
-            }
-            (UserChange::Drop(_), Some(_)) if name == SYSDBA => {
-                return Err(Error::new(isc::RANDOM).with("SYSDBA cannot be dropped; set it INACTIVE instead"));
-            }
-            (UserChange::Drop(_), Some(_)) => {
-                run(
-                    attachment,
-                    transaction,
-                    "DELETE FROM PLG$SRP WHERE PLG$USER_NAME = ?",
-                    vec![Value::text(name)],
-                )?;
-                return Ok(());
-            }
-            (
-                UserChange::Create(settings)
-                | UserChange::Alter(settings)
-                | UserChange::CreateOrAlter(settings),
-                _,
-            ) => settings,
-        };
+            (UserChange::Alter(_), None) => return Err(not_found(name)),
+            _ => {}
+        }
         let is_new = old.is_none();
         if is_new && settings.password.is_none() {
             // "Password must be specified when creating user".
@@ -292,6 +294,16 @@ impl UserDirectory for SecurityDatabase {
     fn list(&self) -> Result<Vec<UserRecord>> {
         let sql = format!("{SELECT_USER} ORDER BY PLG$USER_NAME");
         Ok(self.read(&sql, Vec::new())?.into_iter().map(|line| line.record).collect())
+    }
+
+    fn mappings(&self) -> Result<GlobalMappings> {
+        let attachment = self.attachment.lock();
+        let database = attachment.database();
+        let file = database.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(GlobalMappings {
+            mappings: database.catalog().mappings.values().map(Arc::clone).collect(),
+            security_database: vec![SECURITY_ALIAS.to_owned(), file, database.path.display().to_string()],
+        })
     }
 
     fn prepare(&self, changes: &[UserChange]) -> Result<Box<dyn PreparedUsers + '_>> {

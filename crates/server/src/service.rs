@@ -207,7 +207,9 @@ impl ServiceSession {
             action::DISPLAY_USER => self.display_users(items, false)?,
             action::DISPLAY_USER_ADM => self.display_users(items, true)?,
             action::SET_MAPPING | action::DROP_MAPPING => {
-                return Err(refused("mapping administrators of Windows; there is no trusted authentication"));
+                let verb = if service == action::SET_MAPPING { "SET" } else { "DROP" };
+                let mapping = format!("ALTER ROLE RDB$ADMIN {verb} AUTO ADMIN MAPPING");
+                users::change(&self.shared, &self.identity, UserChange::Mapping(mapping))?;
             }
             action::NBAK | action::NREST | action::NFIX => {
                 return Err(refused(

@@ -24,6 +24,10 @@ pub struct Session {
     pub id: u64,
     /// How it attached.
     pub options: AttachOptions,
+    /// Who that is to the server, whose users and global mappings it may change.
+    pub server: ServerUser,
+    /// The role that a mapping has given.
+    pub trusted_role: Option<String>,
     /// When it attached.
     pub attached_at: TimestampTz,
     /// Whether the database was open to it: until then it may be refused, and is in nobody's way. Written under the lock of the
@@ -57,6 +61,16 @@ impl Session {
         let activity = self.activity.lock();
         activity.statements.values().any(|statement| statement.state() == StatementState::Active)
     }
+}
+
+/// Who somebody is to the server: whoever has logged in, or as whom global mappings have them work. The mappings of a database are
+/// nothing to it, for everybody who has a database can make some.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerUser {
+    /// The user.
+    pub user: String,
+    /// The role that a global mapping gives.
+    pub role: Option<String>,
 }
 
 /// Settings that SET statements change.

@@ -13,6 +13,7 @@
 //! | `external` | databases elsewhere, for EXECUTE STATEMENT ON EXTERNAL |
 //! | `external_files` | the folders whose files external tables may read and append to |
 //! | `trace` | trace sessions: what happens, told to those who ask for it while it happens |
+//! | `mapping` | as whom somebody who has logged in works in a database |
 //! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `clock` | the machine's clock, in Firebird's units |
 //!
@@ -30,13 +31,14 @@ pub mod events;
 pub mod external;
 pub mod external_files;
 mod interrupt;
+pub mod mapping;
 mod parameters;
 pub mod trace;
 mod type_names;
 pub mod users;
 
 pub use activity::{
-    Activity, Session, SessionSettings, StatementActivity, StatementState, TransactionActivity,
+    Activity, ServerUser, Session, SessionSettings, StatementActivity, StatementState, TransactionActivity,
 };
 pub use definition::WatchedDefinition;
 pub use description::{ColumnDescription, RecordCounts, StatementDescription, StatementKind};

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use farbird_types::{Error, Result, isc};
 
+use crate::mapping::GlobalMappings;
+
 /// A user as SEC$USERS shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UserRecord {
@@ -42,6 +44,8 @@ pub enum UserChange {
     CreateOrAlter(UserSettings),
     /// DROP USER. Fails if it does not exist.
     Drop(String),
+    /// CREATE, ALTER, DROP of a GLOBAL MAPPING and COMMENT ON one: the statement without GLOBAL, which the place where users live runs.
+    Mapping(String),
 }
 
 /// Settings of CREATE and ALTER USER; what was not written is `None`.
@@ -79,10 +83,18 @@ pub trait UserDirectory: Send + Sync {
     /// All users, by name.
     fn list(&self) -> Result<Vec<UserRecord>>;
 
+    /// The mappings that are valid in all databases.
+    ///
+    /// # Errors
+    /// Those of the place where users live.
+    fn mappings(&self) -> Result<GlobalMappings> {
+        Ok(GlobalMappings::default())
+    }
+
     /// Makes changes that nobody sees before they are committed: all of them, or none if one fails.
     ///
     /// # Errors
-    /// `isc_gsec_err_rec_not_found` and its relatives, as Firebird's user management gives.
+    /// `isc_gsec_err_rec_not_found` and its relatives, as Firebird's user management gives; those of a mapping's statement.
     fn prepare(&self, changes: &[UserChange]) -> Result<Box<dyn PreparedUsers + '_>>;
 
     /// Applies changes, all or none.

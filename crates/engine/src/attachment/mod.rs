@@ -13,6 +13,7 @@ mod compiled_definitions;
 mod database_triggers;
 mod explain;
 mod known_blobs;
+mod login;
 mod maintenance;
 mod requests;
 mod scroll;
@@ -34,6 +35,7 @@ use farbird_types::{Result, ZoneId};
 use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, BlobHandle, RequestHandle, StatementHandle, TransactionHandle};
+use crate::catalog::Catalog;
 use crate::catalog::privileges::{Actor, check_drop_database, may_take_role, role_as_named};
 use crate::check::DatabaseReport;
 use crate::clock;
@@ -42,6 +44,8 @@ use crate::engine::Engine;
 use crate::session::events::Listener;
 use crate::session::trace::Tracer;
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
+
+pub(crate) use login::MappedLogin;
 
 use blobs::OpenBlob;
 use known_blobs::KnownBlobs;
@@ -86,22 +90,21 @@ impl Attachment {
         database: Arc<Database>,
         mut options: AttachOptions,
         zone: ZoneId,
+        mapped: MappedLogin,
     ) -> Attachment {
         options.role = options.role.as_deref().map(role_as_named).filter(|role| role != "NONE");
         let id = database.next_attachment_id();
         let interrupt = Arc::new(Interrupt::new());
         let watched = traced::watched(id, &database, &options);
         let tracer = Tracer::new(Arc::clone(engine.traces()), watched, Arc::clone(&interrupt));
+        let MappedLogin { server, trusted_role } = mapped;
         let session = Arc::new(Session {
             id,
+            server,
             attached_at: clock::now(zone),
             is_admitted: AtomicBool::new(false),
             settings: Mutex::new(SessionSettings {
-                // A role that is not the user's to take is none, as in Firebird.
-                role: options
-                    .role
-                    .clone()
-                    .filter(|role| may_take_role(&database.catalog(), &options.user, role)),
+                role: initial_role(&database.catalog(), &options, trusted_role.as_ref()),
                 time_zone: zone,
                 original_time_zone: zone,
                 statement_timeout: None,
@@ -114,6 +117,7 @@ impl Attachment {
                 process_id: options.client.process_id,
             }),
             options,
+            trusted_role,
             context_variables: Mutex::new(BTreeMap::new()),
             watched_definitions: Mutex::default(),
             interrupt,
@@ -254,6 +258,12 @@ impl Attachment {
         self.next_handle = self.next_handle.wrapping_add(1).max(1);
         handle
     }
+}
+
+/// The role that a session begins with: the one that is asked for, or a mapping's if that is not the user's to take.
+fn initial_role(catalog: &Catalog, options: &AttachOptions, trusted: Option<&String>) -> Option<String> {
+    let asked = options.role.as_ref().filter(|role| may_take_role(catalog, &options.user, role));
+    asked.or(trusted).cloned()
 }
 
 impl Drop for Attachment {

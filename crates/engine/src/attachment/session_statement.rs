@@ -6,7 +6,7 @@ use farbird_sql::ast::{OptimizeFor, SessionStatement, Timeout, TimeoutUnit};
 use farbird_types::decimal::{Condition, Conditions, Rounding};
 use farbird_types::{Error, Result, ZoneId, isc};
 
-use crate::attachment::Attachment;
+use crate::attachment::{Attachment, initial_role};
 use crate::catalog::privileges::may_take_role;
 
 /// Runs a statement about the session.
@@ -24,8 +24,11 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
             }
             session.settings.lock().role = (role.text != "NONE").then(|| role.text.clone());
         }
-        // A trusted role comes with the operating system's authentication, which there is none of.
-        SessionStatement::SetTrustedRole => return Err(Error::new(isc::MISS_TRUSTED_ROLE)),
+        // A trusted role comes with a mapping.
+        SessionStatement::SetTrustedRole => match &session.trusted_role {
+            Some(role) => session.settings.lock().role = Some(role.clone()),
+            None => return Err(Error::new(isc::MISS_TRUSTED_ROLE)),
+        },
         SessionStatement::SetTimeZone(zone) => {
             let mut settings = session.settings.lock();
             settings.time_zone = match zone {
@@ -104,8 +107,7 @@ fn reset(attachment: &mut Attachment) -> Result<()> {
     let session = &attachment.session;
     let mut settings = session.settings.lock();
     let catalog = attachment.database().catalog();
-    let original = session.options.role.clone();
-    settings.role = original.filter(|role| may_take_role(&catalog, &session.options.user, role));
+    settings.role = initial_role(&catalog, &session.options, session.trusted_role.as_ref());
     settings.time_zone = settings.original_time_zone;
     settings.statement_timeout = None;
     settings.first_rows = None;

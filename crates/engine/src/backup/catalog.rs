@@ -27,7 +27,8 @@ pub(super) fn entries(catalog: &Catalog) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         .chain(own(&catalog.triggers, &common.triggers, CatalogObject::Trigger))
         .chain(own(&catalog.roles, &common.roles, CatalogObject::Role))
         .chain(own(&catalog.privileges, &common.privileges, CatalogObject::Privilege))
-        .chain(own(&catalog.collations, &common.collations, CatalogObject::Collation));
+        .chain(own(&catalog.collations, &common.collations, CatalogObject::Collation))
+        .chain(own(&catalog.mappings, &common.mappings, CatalogObject::Mapping));
     for object in objects {
         entries.push(entry(object)?);
     }

@@ -11,7 +11,7 @@ use crate::catalog::{
     Relation, Role, Routine, Sequence, Trigger,
 };
 use crate::ddl::editor::Editor;
-use crate::ddl::{error, rights, user};
+use crate::ddl::{error, mapping, rights, user};
 
 /// COMMENT ON. An empty text is none.
 pub(super) fn set(editor: &mut Editor<'_, '_>, ast: &Comment) -> Result<()> {
@@ -103,9 +103,9 @@ fn on_object(editor: &mut Editor<'_, '_>, kind: CommentKind, name: &str, text: O
             CatalogObject::Package(Arc::new(Package { description: text, ..Package::clone(package) }))
         }
         CommentKind::Filter => return Err(not_found(isc::DYN_FILTER_NOT_FOUND)),
-        CommentKind::CharacterSet | CommentKind::Mapping | CommentKind::GlobalMapping => {
-            return Err(error::unsupported("this COMMENT"));
-        }
+        CommentKind::Mapping => return mapping::comment(editor, name, text),
+        CommentKind::GlobalMapping => return mapping::comment_global(editor, name, text),
+        CommentKind::CharacterSet => return Err(error::unsupported("this COMMENT")),
     };
     editor.put(object)
 }

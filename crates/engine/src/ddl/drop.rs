@@ -10,7 +10,7 @@ use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::privileges::{DdlAction, object_type};
 use crate::catalog::{ConstraintKind, ObjectKind, Relation, Routine, RoutineParameter, Sequence, layout};
 use crate::ddl::editor::Editor;
-use crate::ddl::{collation, error, index, reference, rights, user};
+use crate::ddl::{collation, error, index, mapping, reference, rights, user};
 
 /// DROP.
 pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> {
@@ -52,9 +52,8 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
         DropKind::User => user::drop(editor, name),
         DropKind::Package | DropKind::PackageBody => Err(Error::internal("packages drop themselves")),
         DropKind::Filter => Err(Error::new(isc::DYN_FILTER_NOT_FOUND).with(name)),
-        DropKind::Mapping | DropKind::GlobalMapping | DropKind::Shadow => {
-            Err(error::unsupported("this DROP"))
-        }
+        DropKind::Mapping | DropKind::GlobalMapping => mapping::drop_mapping(editor, ast),
+        DropKind::Shadow => Err(error::unsupported("this DROP")),
     }
 }
 

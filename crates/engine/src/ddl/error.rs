@@ -1,7 +1,7 @@
 //! The statuses of DDL, as Firebird 4 sends them (recorded from a server) with the codes of Firebird 5.
 
-use farbird_sql::ast::{CommentTarget, DdlStatement, DefineMode, DropKind};
-use farbird_types::error::StatusArgument;
+use farbird_sql::ast::{Comment, CommentKind, CommentTarget, DdlStatement, DefineMode, DropKind};
+use farbird_types::error::{StatusArgument, StatusItem};
 use farbird_types::{Error, isc};
 
 use crate::catalog::{Relation, RelationKind, SourceStart};
@@ -467,12 +467,16 @@ pub(super) fn in_statement(error: Error, start: SourceStart) -> Error {
 pub(super) fn under_heading(statement: &DdlStatement, error: Error) -> Error {
     match heading(statement) {
         None => error,
-        Some((code, name)) => {
-            let outer = Error::new(code);
-            let outer = if let Some(name) = name { outer.with(name) } else { outer };
-            outer.and_all(error)
-        }
+        Some((code, names)) => names.into_iter().fold(Error::new(code), Error::with).and_all(error),
     }
+}
+
+/// An error of a definition that another one has made, to be put under the headings of that: the first of them is said once.
+pub(super) fn below_heading(error: Error) -> Error {
+    let mut items = error.items().iter().skip_while(|item| item.gds_code == isc::NO_META_UPDATE);
+    let Some(first) = items.next() else { return error };
+    let with = |outer: Error, item: &StatusItem| item.arguments.iter().cloned().fold(outer, Error::with);
+    items.fold(with(Error::new(first.gds_code), first), |outer, item| with(outer.and(item.gds_code), item))
 }
 
 /// Puts an error of a DDL trigger under the headings of the statement that fired it. What stops a statement stays what it is.
@@ -481,9 +485,8 @@ pub(super) fn in_trigger(statement: &DdlStatement, error: Error) -> Error {
     if stops.contains(&error.gds_code()) {
         return error;
     }
-    let Some((code, name)) = heading(statement) else { return error };
-    let outer = Error::new(isc::NO_META_UPDATE).and(code);
-    let mut outer = if let Some(name) = name { outer.with(name) } else { outer };
+    let Some((code, names)) = heading(statement) else { return error };
+    let mut outer = names.into_iter().fold(Error::new(isc::NO_META_UPDATE).and(code), Error::with);
     // A definition that a trigger makes has such headings itself: the first is said once.
     for item in error.items().iter().skip_while(|item| item.gds_code == isc::NO_META_UPDATE) {
         outer = outer.and(item.gds_code);
@@ -521,12 +524,9 @@ pub(super) fn describe(statement: &DdlStatement, error: Error) -> Error {
     }
     match heading(statement) {
         None => error,
-        Some((code, name)) => {
-            let mut outer = Error::new(isc::NO_META_UPDATE).and(code);
-            if let Some(name) = name {
-                outer = outer.with(name);
-            }
-            outer.and_all(error)
+        Some((code, names)) => {
+            let outer = Error::new(isc::NO_META_UPDATE).and(code);
+            names.into_iter().fold(outer, Error::with).and_all(error)
         }
     }
 }
@@ -586,9 +586,12 @@ fn by_mode(mode: DefineMode, codes: [u32; 4]) -> u32 {
     }
 }
 
-/// The heading of a statement's errors, with the object's name where the heading shows one.
-fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
-    let named = |code: u32, name: &dyn std::fmt::Display| Some((code, Some(name.to_string())));
+/// The heading of a statement's errors, with the object's name where the heading shows one, and what was to be done.
+fn heading(statement: &DdlStatement) -> Option<(u32, Vec<String>)> {
+    let of_mapping = |name: &dyn std::fmt::Display, verb: &str| {
+        Some((isc::DSQL_MAPPING_FAILED, vec![name.to_string(), verb.to_owned()]))
+    };
+    let named = |code: u32, name: &dyn std::fmt::Display| Some((code, vec![name.to_string()]));
     match statement {
         DdlStatement::CreateTable(it) => named(
             match it.mode {
@@ -727,10 +730,26 @@ fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
                 | farbird_sql::ast::GrantStatement::GrantRoles { .. } => isc::DSQL_GRANT_FAILED,
                 _ => isc::DSQL_REVOKE_FAILED,
             },
-            None,
+            Vec::new(),
         )),
+        DdlStatement::DefineMapping(it) => {
+            let verb = match it.mode {
+                DefineMode::Create | DefineMode::Recreate => "CREATE",
+                DefineMode::Alter => "ALTER",
+                DefineMode::CreateOrAlter => "CREATE OR ALTER",
+            };
+            of_mapping(&it.name, verb)
+        }
+        DdlStatement::Drop(it) if matches!(it.kind, DropKind::Mapping | DropKind::GlobalMapping) => {
+            of_mapping(&it.name, "DROP")
+        }
+        DdlStatement::Comment(Comment {
+            target:
+                CommentTarget::Object { kind: CommentKind::Mapping | CommentKind::GlobalMapping, name, .. },
+            ..
+        }) => of_mapping(name, "COMMENT ON"),
         DdlStatement::Comment(it) => named(isc::DSQL_COMMENT_ON_FAILED, &target_name(&it.target)),
-        DdlStatement::AlterDatabase(_) => Some((isc::DSQL_ALTER_DATABASE_FAILED, None)),
+        DdlStatement::AlterDatabase(_) => Some((isc::DSQL_ALTER_DATABASE_FAILED, Vec::new())),
         DdlStatement::Drop(it) => drop_heading(it.kind).and_then(|code| named(code, &it.name)),
         _ => None,
     }

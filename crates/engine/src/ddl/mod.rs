@@ -15,6 +15,7 @@
 //! | `package` | packages: header and body, with the routines in them |
 //! | `privilege` | GRANT and REVOKE |
 //! | `user` | users, which the server keeps |
+//! | `mapping` | mappings of users |
 //! | `external_function` | functions of libraries |
 //! | `external_table` | what the definitions of external tables may say |
 //! | `external_pool` | the pool of connections to other databases |
@@ -43,6 +44,7 @@ mod external_pool;
 mod external_table;
 mod following;
 mod index;
+mod mapping;
 mod package;
 mod privilege;
 mod reference;
@@ -69,7 +71,7 @@ use crate::expression::ExecutionContext;
 
 /// Runs a DDL statement; `text` is how it was written.
 ///
-/// Users are not of the catalog: what is asked to be done to them is added to the transaction's `user_changes`.
+/// Users and global mappings are not of the catalog: what is asked to be done to them is added to the transaction's `user_changes`.
 ///
 /// # Errors
 /// As Firebird 4 gives them, under `isc_no_meta_update` and the statement's own heading ("CREATE TABLE T failed").
@@ -79,6 +81,8 @@ pub(crate) fn execute(
     statement: &DdlStatement,
     text: &Arc<str>,
 ) -> Result<()> {
+    let of_role = mapping::of_role(statement)?;
+    let statement = of_role.as_ref().unwrap_or(statement);
     let transaction = context.transaction;
     let savepoint = transaction.store.savepoint();
     let mark = {
@@ -146,7 +150,7 @@ fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
         DdlStatement::DeclareFilter(_) => Err(error::unsupported("a BLOB filter")),
         DdlStatement::AlterCharacterSet { name, collation } => character_set::alter(editor, name, collation),
         DdlStatement::CreateShadow(_) => Err(error::unsupported("a shadow")),
-        DdlStatement::DefineMapping(_) => Err(error::unsupported("a mapping")),
+        DdlStatement::DefineMapping(it) => mapping::define(editor, it),
         DdlStatement::AlterConnectionsPool(change) => external_pool::alter(editor, change),
     }
 }

@@ -13,7 +13,7 @@ use crate::ddl::{error, rights};
 /// Names that a role cannot have.
 const RESERVED: [&str; 2] = ["NONE", "PUBLIC"];
 
-/// CREATE ROLE; ALTER ROLE with nothing that this server keeps.
+/// CREATE ROLE; ALTER ROLE, of which AUTO ADMIN MAPPING is a mapping's definition.
 pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineRole) -> Result<()> {
     let name = ast.name.as_str();
     let catalog = editor.catalog();
@@ -22,7 +22,6 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineRole) -> Result<()
         let Some(existing) = catalog.roles.get(name) else {
             return Err(Error::new(isc::DYN_ROLE_NOT_FOUND).with(name));
         };
-        // Administrators of the operating system are none here: there is nobody to map.
         let Some(system_privileges) = system_privileges else { return Ok(()) };
         check_may_privilege(editor)?;
         return editor.put(CatalogObject::Role(Arc::new(Role { system_privileges, ..(**existing).clone() })));

@@ -66,9 +66,9 @@ pub(super) fn check_may_define(editor: &Editor<'_, '_>, ast: &DefineUser) -> Res
     if own { Ok(()) } else { check_administrator(editor) }
 }
 
-/// Whoever is attached, whatever routine runs.
+/// Whoever is attached, whatever routine runs, as the server knows them: the database's mappings make nobody another user.
 fn own_name<'a>(editor: &'a Editor<'_, '_>) -> &'a str {
-    &editor.context.session.options.user
+    &editor.context.session.server.user
 }
 
 /// DROP USER.

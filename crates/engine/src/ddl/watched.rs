@@ -17,7 +17,7 @@ use farbird_types::Result;
 use crate::catalog::privileges;
 use crate::catalog::{Catalog, ObjectKind};
 use crate::ddl::editor::Editor;
-use crate::ddl::{error, rights, user};
+use crate::ddl::{error, mapping, rights, user};
 use crate::psql;
 
 /// What a statement is to DDL triggers.
@@ -206,10 +206,14 @@ fn event_of(editor: &Editor<'_, '_>, statement: &DdlStatement) -> Option<Event> 
             (Object::Role, defined(it.mode, catalog.roles.contains_key(name))?, name)
         }
         DdlStatement::DefineUser(it) => {
-            let own = &editor.context.session.options.user;
+            let own = &editor.context.session.server.user;
             let name = it.name.as_ref().map_or(own.as_str(), |name| name.as_str());
             // Users are not of the database: whether there is one is not asked here.
             (Object::User, defined(it.mode, true)?, name)
+        }
+        DdlStatement::DefineMapping(it) if !it.global => {
+            let name = it.name.as_str();
+            (Object::Mapping, defined(it.mode, catalog.mappings.contains_key(name))?, name)
         }
         DdlStatement::Drop(it) => {
             let object = dropped(&catalog, it)?;
@@ -250,7 +254,9 @@ fn dropped(catalog: &Catalog, ast: &DropObject) -> Option<DdlEventObject> {
         DropKind::Collation => (DdlEventObject::Collation, catalog.collations.contains_key(name)),
         DropKind::Role => (DdlEventObject::Role, catalog.roles.contains_key(name)),
         DropKind::User => (DdlEventObject::User, true),
-        DropKind::Filter | DropKind::Mapping | DropKind::GlobalMapping | DropKind::Shadow => return None,
+        DropKind::Mapping => (DdlEventObject::Mapping, catalog.mappings.contains_key(name)),
+        // Those are of no database.
+        DropKind::Filter | DropKind::GlobalMapping | DropKind::Shadow => return None,
     };
     exists.then_some(object)
 }
@@ -273,8 +279,7 @@ fn check_rights(editor: &Editor<'_, '_>, statement: &DdlStatement, event: &Event
         DdlEventObject::Index => return check_index(editor, statement, event),
         // What triggers see of such a statement has a password.
         DdlEventObject::User => return check_user(editor, statement),
-        // The server asks who may.
-        DdlEventObject::Mapping => return Ok(()),
+        DdlEventObject::Mapping => return mapping::check_may_define(editor),
         DdlEventObject::Table | DdlEventObject::View => ObjectKind::Relation,
         DdlEventObject::Procedure => ObjectKind::Procedure,
         DdlEventObject::Function => ObjectKind::Function,

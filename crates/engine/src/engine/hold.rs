@@ -9,7 +9,7 @@ use farbird_types::Result;
 
 use super::{Engine, OpenDatabase, Slot, create_file, exists, open_file, store_error};
 use crate::api::{AttachOptions, CreateDatabaseOptions};
-use crate::attachment::Attachment;
+use crate::attachment::{Attachment, MappedLogin};
 use crate::catalog::Catalog;
 use crate::database::Database;
 use crate::users::UserDirectory;
@@ -123,13 +123,14 @@ impl Hold {
     /// Attaches to the database.
     ///
     /// # Errors
-    /// What an ON CONNECT trigger raises.
-    pub fn attach(&self, options: AttachOptions) -> Result<Attachment> {
+    /// What an ON CONNECT trigger raises; those of mappings.
+    pub fn attach(&self, mut options: AttachOptions) -> Result<Attachment> {
         let zone = super::session_zone(&options)?;
         let database = Arc::clone(self.database());
         let slot: Arc<Slot> = self.engine.slot(&database.path);
         let mut open = slot.open.lock();
-        let mut attachment = self.engine.attach_open(&slot, &mut open, database, options, zone)?;
+        let mapped = MappedLogin::map(&*database.users, Some(&database.catalog()), &mut options)?;
+        let mut attachment = self.engine.attach_open(&slot, &mut open, database, options, zone, mapped)?;
         drop(open);
         attachment.begin_session()?;
         Ok(attachment)

@@ -1,4 +1,4 @@
-//! Rows about who may do what: roles, privileges, users.
+//! Rows about who may do what: roles, privileges, users, mappings.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use farbird_types::{CharacterSet, Result};
 
 use crate::catalog::privileges::{self, object_type};
 use crate::catalog::system_tables::{domains, table};
-use crate::catalog::{Privilege, Role};
+use crate::catalog::{Mapping, Privilege, Role};
 use crate::system::row_set::RowSet;
 use crate::system::tables::{is_our_own, is_system, relations_in_order};
 
@@ -157,6 +157,37 @@ fn privilege_row(rows: &mut RowSet<'_, '_, '_>, privilege: &Privilege) {
         .number("RDB$OBJECT_TYPE", privilege.object_type);
 }
 
+/// RDB$AUTH_MAPPING.
+pub(super) fn mappings(rows: &mut RowSet<'_, '_, '_>) {
+    let catalog = Arc::clone(&rows.catalog);
+    for mapping in catalog.mappings.values() {
+        mapping_row(rows, "RDB$", mapping);
+        rows.number("RDB$SYSTEM_FLAG", 0);
+    }
+}
+
+/// SEC$GLOBAL_AUTH_MAPPING.
+pub(super) fn global_mappings(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
+    for mapping in rows.context.database.users.mappings()?.mappings {
+        mapping_row(rows, "SEC$", &mapping);
+    }
+    Ok(())
+}
+
+fn mapping_row(rows: &mut RowSet<'_, '_, '_>, prefix: &str, mapping: &Mapping) {
+    let column = |name: &str| format!("{prefix}{name}");
+    rows.row()
+        .text(&column("MAP_NAME"), &mapping.name)
+        .text(&column("MAP_USING"), mapping.using.letter().encode_utf8(&mut [0; 4]))
+        .optional_text(&column("MAP_PLUGIN"), mapping.plugin.as_deref())
+        .optional_text(&column("MAP_DB"), mapping.database.as_deref())
+        .text(&column("MAP_FROM_TYPE"), &mapping.from_type)
+        .text(&column("MAP_FROM"), &mapping.from)
+        .number(&column("MAP_TO_TYPE"), i16::from(mapping.to_role))
+        .optional_text(&column("MAP_TO"), mapping.to.as_deref())
+        .blob(&column("DESCRIPTION"), mapping.description.as_deref());
+}
+
 /// SEC$USERS: everybody for administrators, oneself for others.
 pub(super) fn users(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
     for user in visible_users(rows)? {
@@ -193,7 +224,7 @@ fn visible_users(rows: &RowSet<'_, '_, '_>) -> Result<Vec<crate::users::UserReco
         rows.context.session,
         &*rows.context.database.users,
     )?;
-    let own = &rows.context.session.options.user;
+    let own = &rows.context.session.server.user;
     let users = rows.context.database.users.list()?;
     Ok(users.into_iter().filter(|user| all || user.name == *own).collect())
 }

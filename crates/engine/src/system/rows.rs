@@ -54,6 +54,8 @@ pub(crate) fn rows(
         "RDB$TRANSACTIONS" => tables::transactions(&mut rows),
         "RDB$ROLES" => access::roles(&mut rows),
         "RDB$USER_PRIVILEGES" => access::user_privileges(&mut rows),
+        "RDB$AUTH_MAPPING" => access::mappings(&mut rows),
+        "SEC$GLOBAL_AUTH_MAPPING" => access::global_mappings(&mut rows)?,
         "SEC$USERS" => access::users(&mut rows)?,
         "SEC$USER_ATTRIBUTES" => access::user_attributes(&mut rows)?,
         "MON$DATABASE" => monitor::database(&mut rows),

@@ -1,4 +1,4 @@
-//! The services about users: added, changed, deleted, shown (isc_action_svc_add_user and its relatives), as gsec asks for them.
+//! The services about users, and the mapping of administrators: added, changed, deleted, shown (isc_action_svc_add_user and its relatives), as gsec asks for them.
 //!
 //! As in Firebird the numbers of a user and a group of the system are tags of the user, UID and GID.
 //! Source: wire-protocol.md, 11.5 (isc_spb_sec_).

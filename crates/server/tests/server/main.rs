@@ -17,6 +17,7 @@ mod inline_blobs;
 mod interrupts;
 mod login;
 mod maintenance;
+mod mappings;
 mod robustness;
 mod scrolling;
 mod services;

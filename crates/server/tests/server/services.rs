@@ -216,7 +216,7 @@ fn only_administrators_change_others() {
 fn services_that_are_not_built_leave_the_connection_usable() {
     let server = TestServer::start();
     let mut client = manager(&server, &Login::default());
-    let refused = [spb::action::NREST, spb::action::NBAK, spb::action::SET_MAPPING, 99];
+    let refused = [spb::action::NREST, spb::action::NBAK, 99];
     for action in refused.into_iter().chain([spb::action::BACKUP, spb::action::VALIDATE]) {
         let error = act(&mut client, action, &[]).unwrap_err();
         assert!(error.has(isc::WISH_LIST) || error.has(isc::BAD_SPB_FORM), "{action}: {error}");
