@@ -574,3 +574,38 @@ fn external_functions_come_over_and_go_back() {
         assert_eq!((is.len(), &is), (count, &was), "{sql}");
     }
 }
+
+#[test]
+fn mappings_go_into_a_backup_and_come_back() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let statements = "create mapping a using plugin srp in \"security.db\" from user 'a b' to role r;\n\
+        create mapping b using any plugin serverwide from any \"Group\" to user;\n\
+        create mapping c using mapping in x from role y to user z;\n\
+        comment on mapping a is 'ä comment';\n\
+        alter role rdb$admin set auto admin mapping;";
+    create(folder, "app.fbd", statements);
+    let seen = "select m.*, cast(m.rdb$description as varchar(20)) as d from rdb$auth_mapping m order by 1";
+    let all = |database: &str| {
+        let rows = rows(folder, database, seen);
+        let without_blob = |row: &String| {
+            let mut row: serde_json::Map<String, Value> = serde_json::from_str(row).expect("a row");
+            row.remove("RDB$DESCRIPTION");
+            row
+        };
+        rows.iter().map(without_blob).collect::<Vec<_>>()
+    };
+    let before = all("app.fbd");
+    assert_eq!(before.len(), 4);
+    let backup = farbird(folder, &["backup", "app.fbd", "app.fbk", "--format", "gbak"]);
+    assert!(backup.status.success(), "{}", text(&backup.stderr));
+    let restored = farbird(folder, &["restore", "app.fbk", "again.fbd"]);
+    assert!(restored.status.success(), "{}", text(&restored.stderr));
+    assert_eq!(all("again.fbd"), before);
+    // Our own backup has them too.
+    for arguments in [["backup", "app.fbd", "app.fbb"], ["restore", "app.fbb", "own.fbd"]] {
+        let output = farbird(folder, &arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    assert_eq!(all("own.fbd"), before);
+}

@@ -340,6 +340,16 @@ pub mod package {
 #[allow(missing_docs)]
 pub mod mapping {
     pub const NAME: u8 = 1;
+    pub const USING: u8 = 2;
+    pub const PLUGIN: u8 = 3;
+    /// The role of Firebird 2.5 that administrators of Windows have by themselves.
+    pub const AUTO_ROLE: u8 = 4;
+    pub const DATABASE: u8 = 5;
+    pub const FROM_TYPE: u8 = 6;
+    pub const FROM: u8 = 7;
+    pub const TO_TYPE: u8 = 8;
+    pub const TO: u8 = 9;
+    pub const DESCRIPTION: u8 = 10;
 }
 
 /// Of a BLOB filter.

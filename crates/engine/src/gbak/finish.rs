@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use farbird_gbak::attribute::{
     charset, check, collation, constraint, database, exception, field, function, function_argument,
-    generator, index, package, privilege, procedure, procedure_parameter, relation, role, trigger,
+    generator, index, mapping, package, privilege, procedure, procedure_parameter, relation, role, trigger,
 };
 use farbird_gbak::{Record, RecordKind};
 use farbird_types::{CharacterSet, Collation, Result};
@@ -13,7 +13,8 @@ use farbird_types::{CharacterSet, Collation, Result};
 use super::schema::{RoutineRecords, Schema, function_arguments, procedure_parameters};
 use super::tables::NOT_NULL_PREFIX;
 use crate::catalog::{
-    Catalog, CatalogObject, ConstraintKind, Privilege, Relation, Routine, RoutineParameter, collation_named,
+    Catalog, CatalogObject, ConstraintKind, Mapping, MappingSource, Privilege, Relation, Routine,
+    RoutineParameter, collation_named,
 };
 
 /// Kinds of objects from here on have another number since Firebird 4.
@@ -36,6 +37,26 @@ pub(super) fn objects(schema: &Schema, format: i64, catalog: &Catalog) -> Result
     finish.rest();
     finish.privileges();
     Ok(finish.changed)
+}
+
+/// A mapping: no statement makes it, for its database may have said what no statement can. `None` if something is missing without
+/// which nobody knows whom it maps.
+pub(super) fn mapping(record: &Record) -> Option<Mapping> {
+    if record.bytes(mapping::AUTO_ROLE).is_some() {
+        return Some(Mapping::of_windows_administrators());
+    }
+    let using = record.name(mapping::USING)?.chars().next()?;
+    Some(Mapping {
+        name: record.name(mapping::NAME)?,
+        using: MappingSource::of_letter(using)?,
+        plugin: record.name(mapping::PLUGIN),
+        database: record.name(mapping::DATABASE),
+        from_type: record.name(mapping::FROM_TYPE)?,
+        from: record.name(mapping::FROM).unwrap_or_default(),
+        to_role: record.number(mapping::TO_TYPE)? != 0,
+        to: record.name(mapping::TO),
+        description: comment(record, mapping::DESCRIPTION, None),
+    })
 }
 
 fn comment(record: &Record, attribute: u8, older: Option<u8>) -> Option<String> {
@@ -185,6 +206,8 @@ impl Finish<'_> {
             role.system_privileges = record.number(role::SYS_PRIVILEGES).unwrap_or_default().cast_unsigned();
             self.changed.push(CatalogObject::Role(Arc::new(role)));
         }
+        let mappings = self.schema.all(RecordKind::Mapping).iter().filter_map(mapping);
+        self.changed.extend(mappings.map(|it| CatalogObject::Mapping(Arc::new(it))));
         for record in self.schema.all(RecordKind::Trigger) {
             let made = record.name(trigger::NAME).and_then(|it| self.catalog.triggers.get(&it));
             let Some(made) = made else { continue };

@@ -511,12 +511,14 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             differences.push(Difference { object, reason: reason.to_owned() });
         };
         let schema = &self.schema;
-        for (kind, name, what) in
-            [(RecordKind::Filter, filter::NAME, "filter"), (RecordKind::Mapping, mapping::NAME, "mapping")]
-        {
-            for record in schema.all(kind) {
-                let name = record.name(name).unwrap_or_default();
-                add(format!("{what} {name}"), &format!("{what}s are not supported"));
+        for record in schema.all(RecordKind::Filter) {
+            let name = record.name(filter::NAME).unwrap_or_default();
+            add(format!("filter {name}"), "filters are not supported");
+        }
+        for record in schema.all(RecordKind::Mapping) {
+            if finish::mapping(record).is_none() {
+                let name = record.name(mapping::NAME).unwrap_or_default();
+                add(format!("mapping {name}"), "its definition is not complete");
             }
         }
         for record in schema.all(RecordKind::Publication) {

@@ -399,7 +399,7 @@ pub(super) const TRIGGERS: TableOf = TableOf {
 };
 
 /// Kinds that consist of one record each, in the order of the file, behind the triggers.
-pub(super) const LAST: [&TableOf; 5] = [
+pub(super) const LAST: [&TableOf; 6] = [
     &TableOf {
         kind: Kind::UserPrivilege,
         from: "RDB$USER_PRIVILEGES A where A.RDB$GRANTOR is not null",
@@ -464,6 +464,23 @@ pub(super) const LAST: [&TableOf; 5] = [
             (2, "A.RDB$OWNER_NAME", Name),
             (3, "A.RDB$DESCRIPTION", Source),
             (4, "A.RDB$SYSTEM_PRIVILEGES", Bytes),
+        ],
+    },
+    &TableOf {
+        kind: Kind::Mapping,
+        from: users!("RDB$AUTH_MAPPING", "A.RDB$MAP_NAME"),
+        tables: &[("A", "RDB$AUTH_MAPPING")],
+        owner: &[],
+        columns: &[
+            (1, "A.RDB$MAP_NAME", Name),
+            (2, "A.RDB$MAP_USING", Name),
+            (3, "A.RDB$MAP_PLUGIN", Name),
+            (5, "A.RDB$MAP_DB", Name),
+            (6, "A.RDB$MAP_FROM_TYPE", Name),
+            (7, "A.RDB$MAP_FROM", Name),
+            (8, "A.RDB$MAP_TO_TYPE", Number),
+            (9, "A.RDB$MAP_TO", Name),
+            (10, "A.RDB$DESCRIPTION", Source),
         ],
     },
 ];

@@ -9,7 +9,7 @@ use super::left_out::LeftOut;
 use super::{BlobShape, BlobSink, Database};
 use crate::attribute::{
     collation, constraint, database, exception, field, function, function_argument, generator, index,
-    package, physical, privilege, procedure, procedure_parameter, relation, role, trigger,
+    mapping, package, physical, privilege, procedure, procedure_parameter, relation, role, trigger,
 };
 use crate::record::{Attribute, Record, RecordKind};
 
@@ -310,6 +310,7 @@ fn has_long_name(record: &Record) -> bool {
         RecordKind::Constraint => constraint::NAME,
         RecordKind::Collation => collation::NAME,
         RecordKind::Role => role::NAME,
+        RecordKind::Mapping => mapping::NAME,
         RecordKind::UserPrivilege => privilege::USER,
         _ => return false,
     };
@@ -329,20 +330,13 @@ struct WithoutRecords {
     made: fn(String, String) -> LeftOut,
 }
 
-const WITHOUT_RECORDS: [WithoutRecords; 6] = [
+const WITHOUT_RECORDS: [WithoutRecords; 5] = [
     WithoutRecords {
         name: "RDB$FILTERS",
         column: "RDB$FUNCTION_NAME",
         sql: "select RDB$FUNCTION_NAME, RDB$MODULE_NAME from RDB$FILTERS \
               where coalesce(RDB$SYSTEM_FLAG, 0) <> 1 order by 1",
         made: |name, _| LeftOut::Filter(name),
-    },
-    WithoutRecords {
-        name: "RDB$AUTH_MAPPING",
-        column: "RDB$MAP_NAME",
-        sql: "select RDB$MAP_NAME, RDB$MAP_PLUGIN from RDB$AUTH_MAPPING \
-              where coalesce(RDB$SYSTEM_FLAG, 0) <> 1 order by 1",
-        made: |name, _| LeftOut::Mapping(name),
     },
     WithoutRecords {
         name: "RDB$FILES",

@@ -40,8 +40,6 @@ pub enum LeftOut {
     Trigger(String),
     /// Of BLOBs.
     Filter(String),
-    /// Of users.
-    Mapping(String),
     /// By its file.
     Shadow(String),
     /// That it is enabled.
@@ -66,7 +64,6 @@ impl LeftOut {
                 "gbak keeps it as BLR, which there is none of; its condition needs Firebird 5"
             }
             LeftOut::Filter(_)
-            | LeftOut::Mapping(_)
             | LeftOut::Shadow(_)
             | LeftOut::Publication(_)
             | LeftOut::Published { .. }
@@ -93,7 +90,6 @@ impl fmt::Display for LeftOut {
             }
             LeftOut::Trigger(name) => write!(out, "trigger {name}"),
             LeftOut::Filter(name) => write!(out, "filter {name}"),
-            LeftOut::Mapping(name) => write!(out, "mapping {name}"),
             LeftOut::Shadow(file) => write!(out, "shadow {file}"),
             LeftOut::Publication(name) => write!(out, "publication {name}, which is enabled"),
             LeftOut::Published { table, publication } => {

@@ -13,7 +13,7 @@
 //! # Promises
 //! - What Firebird's gbak restores: format 10 (Firebird 3 and later) where that is enough, else 11 (Firebird 4 and later).
 //! - Firebird runs BLR, not sources. What has a source and no BLR is left out and named: [`LeftOut`].
-//!   So is what has no records here: mappings, filters, shadows, publications, default collations of character sets.
+//!   So is what has no records here: filters, shadows, publications, default collations of character sets.
 //! - Memory for the definitions, a row, and a segment of a BLOB.
 //!
 //! Source: what Firebird's gbak writes and reads (src/burp of Firebird 3.0 to 5.0).
