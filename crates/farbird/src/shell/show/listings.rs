@@ -167,7 +167,11 @@ const LISTINGS: &[Listing] = &[
             union all select rdb$role_name, '', 'role', rdb$description
                 from rdb$roles where rdb$description is not null
             union all select rdb$package_name, '', 'package', rdb$description
-                from rdb$packages where rdb$description is not null",
+                from rdb$packages where rdb$description is not null
+            union all select rdb$map_name, '', 'mapping', rdb$description
+                from rdb$auth_mapping where rdb$description is not null
+            union all select sec$map_name, '', 'global mapping', sec$description
+                from sec$global_auth_mapping where sec$description is not null",
     },
     Listing {
         words: &["FILTERS", "FILTER"],
@@ -178,10 +182,18 @@ const LISTINGS: &[Listing] = &[
     },
     Listing {
         words: &["MAPPINGS", "MAPPING", "MAP"],
-        heads: &["MAPPING_NAME", "PLUGIN", "FROM_TYPE", "FROM", "TO"],
+        heads: &["MAPPING_NAME", "GLOBAL", "USING", "IN", "FROM", "TO"],
         name_column: 0,
-        sql: "select rdb$map_name, rdb$map_plugin, rdb$map_from_type, rdb$map_from, rdb$map_to
-            from rdb$auth_mapping order by 1",
+        sql: "with m as (
+                select rdb$map_name n, 'no' g, rdb$map_using u, rdb$map_plugin p, rdb$map_db d, rdb$map_from_type t,
+                    rdb$map_from f, rdb$map_to_type r, rdb$map_to o from rdb$auth_mapping
+                union all select sec$map_name, 'yes', sec$map_using, sec$map_plugin, sec$map_db, sec$map_from_type,
+                    sec$map_from, sec$map_to_type, sec$map_to from sec$global_auth_mapping)
+            select trim(n), g, case u when 'P' then coalesce('plugin ' || trim(p), 'any plugin')
+                    when 'S' then 'any plugin serverwide' when 'M' then 'mapping' else trim(u) end, trim(d),
+                iif(f = '*', 'any ' || trim(t), trim(t) || ' ' || trim(f)),
+                iif(r = 0, 'user', 'role') || coalesce(' ' || trim(o), '')
+            from m order by 2, 1",
     },
     Listing {
         words: &["PUBLICATIONS", "PUBLICATION"],
