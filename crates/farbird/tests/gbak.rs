@@ -602,6 +602,13 @@ fn mappings_go_into_a_backup_and_come_back() {
     let restored = farbird(folder, &["restore", "app.fbk", "again.fbd"]);
     assert!(restored.status.success(), "{}", text(&restored.stderr));
     assert_eq!(all("again.fbd"), before);
+    // One that is too long for gbak is told, and hinders nothing.
+    let long = format!("create mapping longest using any plugin from user '{}' to user", "ä".repeat(200));
+    rows(folder, "again.fbd", &long);
+    let backup = farbird(folder, &["backup", "again.fbd", "long.fbk", "--format", "gbak"]);
+    assert_eq!(backup.status.code(), Some(1));
+    let said = text(&backup.stdout) + &text(&backup.stderr);
+    assert!(said.contains("mapping LONGEST"), "{said}");
     // Our own backup has them too.
     for arguments in [["backup", "app.fbd", "app.fbb"], ["restore", "app.fbb", "own.fbd"]] {
         let output = farbird(folder, &arguments);

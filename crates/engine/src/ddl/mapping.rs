@@ -15,6 +15,9 @@ use crate::ddl::error;
 use crate::session::mapping::ANY;
 use crate::users::UserChange;
 
+/// The longest name that is mapped, in characters.
+const FROM_LENGTH_MAX: usize = 255;
+
 /// The definition of a mapping that ALTER ROLE ... SET or DROP AUTO ADMIN MAPPING is.
 ///
 /// # Errors
@@ -57,6 +60,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineMapping) -> Result
         let own = DefineMapping { global: false, ..ast.clone() };
         return in_security_database(editor, DdlStatement::DefineMapping(own));
     }
+    check_length(ast)?;
     let catalog = editor.catalog();
     let name = ast.name.as_str();
     let existing = catalog.mappings.get(name);
@@ -131,6 +135,26 @@ fn in_security_database(editor: &Editor<'_, '_>, statement: DdlStatement) -> Res
     drop(users.prepare(&tried).map_err(error::below_heading)?);
     changes.push(change);
     Ok(())
+}
+
+/// Names that are mapped may be as long as RDB$MAP_FROM is.
+///
+/// # Errors
+/// `isc_trunc_limits`.
+fn check_length(ast: &DefineMapping) -> Result<()> {
+    let length = match &ast.from {
+        Some(MappingName::Text(text)) => text.chars().count(),
+        _ => 0,
+    };
+    if length <= FROM_LENGTH_MAX {
+        return Ok(());
+    }
+    let number = |length: usize| i32::try_from(length).unwrap_or(i32::MAX);
+    Err(Error::new(isc::ARITH_EXCEPT)
+        .and(isc::STRING_TRUNCATION)
+        .and(isc::TRUNC_LIMITS)
+        .with(number(FROM_LENGTH_MAX))
+        .with(number(length)))
 }
 
 /// The mapping of a definition.

@@ -137,6 +137,7 @@ impl Definitions {
         let dialect = definitions.physical.number(physical::SQL_DIALECT).unwrap_or(3);
         reader.sequence_values(&mut definitions.behind_tables, dialect)?;
         definitions.mark_computed();
+        definitions.leave_long_mappings_out();
         definitions.name_security_classes();
         definitions.say_bounds();
         definitions.leave_collations_to_domains();
@@ -263,6 +264,17 @@ impl Definitions {
             || self
                 .of_kind(RecordKind::Role)
                 .any(|it| it.number(role::SYS_PRIVILEGES).unwrap_or_default() != 0)
+    }
+
+    /// What a mapping maps can be longer than gbak counts.
+    fn leave_long_mappings_out(&mut self) {
+        let is_long = |record: &mut Record| {
+            record.kind == RecordKind::Mapping
+                && record.bytes(mapping::FROM).is_some_and(|from| from.len() > usize::from(u8::MAX))
+        };
+        let long = self.last.extract_if(.., is_long);
+        let left_out = long.map(|it| LeftOut::Mapping(it.name(mapping::NAME).unwrap_or_default()));
+        self.without_records.extend(left_out);
     }
 
     pub(super) fn of_kind(&self, kind: RecordKind) -> impl Iterator<Item = &Record> {

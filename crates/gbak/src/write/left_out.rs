@@ -40,6 +40,8 @@ pub enum LeftOut {
     Trigger(String),
     /// Of BLOBs.
     Filter(String),
+    /// Of users; of a name that is too long for the one byte that gbak counts it with.
+    Mapping(String),
     /// By its file.
     Shadow(String),
     /// That it is enabled.
@@ -63,6 +65,7 @@ impl LeftOut {
             LeftOut::Index { partial: true, .. } => {
                 "gbak keeps it as BLR, which there is none of; its condition needs Firebird 5"
             }
+            LeftOut::Mapping(_) => "gbak has no room for so long a name",
             LeftOut::Filter(_)
             | LeftOut::Shadow(_)
             | LeftOut::Publication(_)
@@ -90,6 +93,7 @@ impl fmt::Display for LeftOut {
             }
             LeftOut::Trigger(name) => write!(out, "trigger {name}"),
             LeftOut::Filter(name) => write!(out, "filter {name}"),
+            LeftOut::Mapping(name) => write!(out, "mapping {name}"),
             LeftOut::Shadow(file) => write!(out, "shadow {file}"),
             LeftOut::Publication(name) => write!(out, "publication {name}, which is enabled"),
             LeftOut::Published { table, publication } => {
