@@ -1,7 +1,7 @@
 //! Events as they are on the wire: the second connection, and what is refused. What is posted and told is a matter of the
 //! client's tests.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -35,13 +35,15 @@ fn second(client: &mut Client) -> TcpStream {
     stream
 }
 
-/// The next packet there; `None` at the end.
+/// The next packet there; `None` at the end. A connection that the server closes before it has taken it is reset by the kernel.
 fn told(stream: &mut TcpStream) -> Option<QueueEvents> {
     let mut decoder = ReplyDecoder::new(Limits::default());
     loop {
         let mut byte = [0];
-        if stream.read(&mut byte).unwrap() == 0 {
-            return None;
+        match stream.read(&mut byte) {
+            Ok(0) => return None,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+            read => read.map(drop).unwrap(),
         }
         decoder.feed(&byte);
         match decoder.next_reply().unwrap() {
