@@ -17,8 +17,8 @@ use farbird_types::{Error, Result};
 use crate::catalog::layout::layout;
 use crate::catalog::{Catalog, CollationData, Relation};
 use crate::database::Database;
-use crate::engine::store_error;
 use crate::index_expression;
+use crate::open_databases::store_error;
 use references::check_references;
 
 pub use tables::CheckedTable;

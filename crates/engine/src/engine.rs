@@ -1,30 +1,25 @@
-//! The way in: databases by file, opened once however many attach, closed when the last one leaves.
+//! The way in: attachments of databases, which `open_databases` opens once however many attach.
 //!
 //! Whoever wants a database to stay open while nobody is attached keeps a [`Hold`] on it.
 
 mod commit_news;
-mod failure;
 mod hold;
-mod linger;
-mod numbers;
+mod maintenance;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
-use farbird_store::{FileKind, Store, StoreError, StoreOptions};
+use farbird_store::StoreOptions;
 use farbird_types::{Error, Result, ZoneId, isc};
-use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, CreateDatabaseOptions};
 use crate::attachment::{Attachment, MappedLogin};
 use crate::budget::{Account, Limits};
-use crate::catalog::Catalog;
 use crate::clock;
-use crate::database::{Database, shown};
+use crate::database::Database;
 use crate::index_expression;
+use crate::open_databases::{OpenDatabase, OpenDatabases, Slot, create_file, exists};
 use crate::session::backups::BackupBook;
 use crate::session::external::ExternalSources;
 use crate::session::external_files::ExternalFolders;
@@ -34,51 +29,18 @@ use crate::users::UserDirectory;
 pub use farbird_store::{CommitName, CommitNumber, CommitOutcome};
 
 pub use commit_news::{CommitNews, CommitSubscription, CommittedChanges};
-use failure::io_error;
-pub(crate) use failure::store_error;
 pub use hold::Hold;
-use numbers::{FileMark, Numbers};
 
 /// Opens databases and keeps count of them. One per process; shared by `Arc`.
 pub struct Engine {
-    options: StoreOptions,
-    /// What all its statements have taken together.
-    budget: Arc<Account>,
-    /// A slot per file that is or was open. Its lock is held while the file is opened or closed, so that whoever comes
-    /// at that moment waits instead of finding the file locked by ourselves.
-    slots: Mutex<HashMap<PathBuf, Arc<Slot>>>,
+    databases: Arc<OpenDatabases>,
     /// How many databases in memory there have been: their names.
     memory_databases: AtomicU64,
     commit_news: Arc<CommitNews>,
-    numbers: Numbers,
     external: OnceLock<Arc<dyn ExternalSources>>,
     external_folders: OnceLock<Arc<ExternalFolders>>,
     backups: Arc<BackupBook>,
     traces: Arc<Traces>,
-    /// Whether databases linger.
-    lingers: AtomicBool,
-}
-
-/// One file's place: empty while nobody is attached.
-#[derive(Default)]
-struct Slot {
-    open: Mutex<Option<OpenDatabase>>,
-}
-
-struct OpenDatabase {
-    database: Arc<Database>,
-    /// Attachments and holds; 0 while it lingers.
-    attachments: usize,
-    /// When it is closed if nobody attaches.
-    lingers_until: Option<Instant>,
-    /// Whether somebody looks when that is.
-    is_watched: bool,
-}
-
-impl OpenDatabase {
-    fn new(database: Arc<Database>) -> OpenDatabase {
-        OpenDatabase { database, attachments: 0, lingers_until: None, is_watched: false }
-    }
 }
 
 impl Engine {
@@ -91,17 +53,13 @@ impl Engine {
     pub fn with_limits(options: StoreOptions, limits: Limits) -> Arc<Engine> {
         index_expression::install();
         Arc::new(Engine {
-            options,
-            budget: Account::server(limits),
-            slots: Mutex::new(HashMap::new()),
+            databases: OpenDatabases::new(options, Account::server(limits)),
             memory_databases: AtomicU64::new(0),
             commit_news: Arc::default(),
-            numbers: Numbers::default(),
             external: OnceLock::new(),
             external_folders: OnceLock::new(),
             backups: Arc::default(),
             traces: Arc::default(),
-            lingers: AtomicBool::new(false),
         })
     }
 
@@ -131,7 +89,7 @@ impl Engine {
 
     /// What its statements have taken of memory and temporary space, and may take.
     pub fn budget(&self) -> &Arc<Account> {
-        &self.budget
+        self.databases.budget()
     }
 
     /// Who is told of commits, in all its databases.
@@ -152,9 +110,9 @@ impl Engine {
         users: Arc<dyn UserDirectory>,
     ) -> Result<Attachment> {
         let zone = session_zone(&options)?;
-        let slot = self.slot(path);
+        let slot = self.databases.slot(path);
         let mut open = slot.open.lock();
-        self.close_idle(path, &mut open)?;
+        self.databases.close_idle(path, &mut open)?;
         match *open {
             Some(_) if create.overwrite => {
                 return Err(Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE"));
@@ -163,7 +121,7 @@ impl Engine {
             None => {}
         }
         let mapped = MappedLogin::map(&*users, None, &mut options)?;
-        let database = create_file(path, create, &self.options, &options.user, users, &self.budget)?;
+        let database = create_file(path, create, self.store_options(), &options.user, users, self.budget())?;
         let mut attachment = self.attach_open(&slot, &mut open, database, options, zone, mapped)?;
         attachment.note_created();
         drop(open);
@@ -232,24 +190,14 @@ impl Engine {
         users: Arc<dyn UserDirectory>,
     ) -> Result<Attachment> {
         let zone = session_zone(&options)?;
-        let slot = self.slot(path);
+        let slot = self.databases.slot(path);
         let mut open = slot.open.lock();
-        let database = match &*open {
-            Some(open) => Arc::clone(&open.database),
-            None => {
-                let before = FileMark::of(path);
-                let mut database = open_file(path, &self.options, users, &self.budget)?;
-                self.numbers.restore(path, before, &mut database);
-                Arc::new(database)
-            }
-        };
+        let database = self.databases.open(path, &open, users)?;
         let mapped = match MappedLogin::map(&*database.users, Some(&database.catalog()), &mut options) {
             Ok(mapped) => mapped,
             Err(error) => {
                 // A file that was opened for this alone is closed again.
-                if open.is_none() {
-                    self.close_open(path, &mut open, database, false)?;
-                }
+                self.databases.close_uncounted(path, &mut open, database)?;
                 return Err(error);
             }
         };
@@ -258,92 +206,17 @@ impl Engine {
 
     /// The databases that are open, with their numbers of attachments.
     pub fn open_databases(&self) -> Vec<(PathBuf, usize)> {
-        let slots: Vec<_> =
-            self.slots.lock().iter().map(|(path, slot)| (path.clone(), Arc::clone(slot))).collect();
-        let mut open: Vec<_> = slots
-            .into_iter()
-            .filter_map(|(path, slot)| slot.open.lock().as_ref().map(|open| (path, open.attachments)))
-            .filter(|(_, attachments)| *attachments > 0)
-            .collect();
-        open.sort();
-        open
+        self.databases.list()
     }
 
     /// As [`Engine::open_databases`], with the databases themselves. Who keeps one keeps its file open: ask and let go.
-    pub fn with_open_databases(&self, mut see: impl FnMut(&Path, &Database)) {
-        let slots: Vec<_> =
-            self.slots.lock().iter().map(|(path, slot)| (path.clone(), Arc::clone(slot))).collect();
-        for (path, slot) in slots {
-            // One that is being opened or closed is passed over: nobody shall wait for that.
-            let Some(open) = slot.open.try_lock() else { continue };
-            if let Some(open) = &*open {
-                see(&path, &open.database);
-            }
-        }
+    pub fn with_open_databases(&self, see: impl FnMut(&Path, &Database)) {
+        self.databases.with_each(see);
     }
 
-    /// Whether nobody else is attached to a database that somebody is attached to.
-    ///
-    /// # Errors
-    /// As for a lock that is not to be had.
-    pub(crate) fn check_alone(&self, database: &Database) -> Result<()> {
-        let slot = self.slot(&database.path);
-        let open = slot.open.lock();
-        match open.as_ref().is_some_and(|open| open.attachments > 1) {
-            true => Err(shared(&database.path)),
-            false => Ok(()),
-        }
-    }
-
-    /// One attachment less; the last one closes the file. If `delete`, the file goes too.
-    ///
-    /// The attachment hands over its share of the database: the file is free again when this returns.
-    ///
-    /// # Errors
-    /// `isc_obj_in_use` if the file is to be deleted while others are attached: the share is handed back; `isc_io_error`.
-    pub(crate) fn release(
-        self: &Arc<Self>,
-        database: Arc<Database>,
-        delete: bool,
-    ) -> std::result::Result<(), (Option<Arc<Database>>, Error)> {
-        let path = database.path.clone();
-        let slot = self.slot(&path);
-        let mut open = slot.open.lock();
-        let Some(state) = open.as_mut() else { return Ok(()) };
-        if delete && state.attachments > 1 {
-            return Err((Some(database), shared(&path)));
-        }
-        state.attachments -= 1;
-        if state.attachments > 0 || (!delete && self.begin_to_linger(&slot, state)) {
-            return Ok(());
-        }
-        let closed = self.close_open(&path, &mut open, database, delete);
-        drop(open);
-        self.forget_if_idle(&path, &slot);
-        closed.map_err(|error| (None, error))
-    }
-
-    /// Closes a database that nobody is attached to; `database` is the caller's share. If `delete`, the file goes too.
-    fn close_open(
-        &self,
-        path: &Path,
-        open: &mut Option<OpenDatabase>,
-        database: Arc<Database>,
-        delete: bool,
-    ) -> Result<()> {
-        *open = None;
-        let (number, commit) = (database.number, database.store.last_commit());
-        let closed = database.store.close().map_err(|error| store_error(path, error));
-        // The last reference: with it the file's lock goes, before anybody else can open the file.
-        drop(database);
-        let deleted = match delete {
-            true => std::fs::remove_file(path).map_err(|error| io_error("delete", path, &error)),
-            false => {
-                self.numbers.keep(path, number, commit);
-                Ok(())
-            }
-        };
-        closed.and(deleted)
+    /// Whether databases linger as they say. Once they do not, those that linger are closed.
+    pub fn set_lingers(&self, lingers: bool) {
+        self.databases.set_lingers(lingers);
     }
 
     /// Counts a new attachment. Its session is to begin when the slot is free again: that may run triggers.
@@ -361,9 +234,19 @@ impl Engine {
         self.tell_what_is_outside(&database);
         // One that is open already has it.
         let _ = database.backups.set(Arc::clone(&self.backups));
-        let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone, mapped);
-        debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
-        open.get_or_insert_with(|| OpenDatabase::new(database)).attachments += 1;
+        debug_assert!(
+            Arc::ptr_eq(slot, &self.databases.slot(&database.path)),
+            "the slot is the database's own"
+        );
+        let attachment = Attachment::new(
+            Arc::clone(&self.databases),
+            &self.traces,
+            Arc::clone(&database),
+            options,
+            zone,
+            mapped,
+        );
+        OpenDatabase::count(open, database);
         Ok(attachment)
     }
 
@@ -380,7 +263,7 @@ impl Engine {
 
     /// How it opens stores.
     pub(crate) fn store_options(&self) -> &StoreOptions {
-        &self.options
+        self.databases.options()
     }
 
     /// Runs while nobody has a file open through this engine, and nobody can open it.
@@ -388,112 +271,8 @@ impl Engine {
     /// # Errors
     /// `isc_obj_in_use` if somebody has; those of `run`.
     pub(crate) fn while_closed<T>(&self, path: &Path, run: impl FnOnce() -> Result<T>) -> Result<T> {
-        let slot = self.slot(path);
-        let mut open = slot.open.lock();
-        self.close_idle(path, &mut open)?;
-        let result = match &*open {
-            Some(_) => Err(Error::new(isc::OBJ_IN_USE).with("DATABASE").with(shown(path))),
-            None => run(),
-        };
-        drop(open);
-        self.forget_if_idle(path, &slot);
-        result
+        self.databases.while_closed(path, run)
     }
-
-    fn slot(&self, path: &Path) -> Arc<Slot> {
-        Arc::clone(self.slots.lock().entry(path.to_owned()).or_default())
-    }
-
-    /// Drops a file's slot unless somebody is about to use it.
-    fn forget_if_idle(&self, path: &Path, slot: &Arc<Slot>) {
-        let mut slots = self.slots.lock();
-        // Two references are the map's and the caller's own.
-        if Arc::strong_count(slot) == 2 && slot.open.lock().is_none() {
-            slots.remove(path);
-        }
-    }
-}
-
-/// Makes a database file of `owner`'s.
-fn create_file(
-    path: &Path,
-    create: &CreateDatabaseOptions,
-    options: &StoreOptions,
-    owner: &str,
-    users: Arc<dyn UserDirectory>,
-    budget: &Arc<Account>,
-) -> Result<Arc<Database>> {
-    match identify(path)? {
-        None => {}
-        Some(FileKind::Farbird) if create.overwrite => {
-            std::fs::remove_file(path).map_err(|error| io_error("delete", path, &error))?;
-        }
-        Some(_) => return Err(exists(path)),
-    }
-    let store = Store::create(path, options.clone()).map_err(|error| match error {
-        StoreError::Io(error) => io_error("open O_CREAT", path, &error),
-        other => store_error(path, other),
-    })?;
-    let catalog = Catalog::create(&store, create, owner).inspect_err(|_| {
-        // Nothing was acknowledged: a half-made file would only be in the way of the next attempt.
-        if let Err(error) = store.close().map_err(|e| e.to_string()).and_then(|()| {
-            std::fs::remove_file(path).map_err(|e| e.to_string())
-        }) {
-            tracing::warn!(path = %path.display(), error, "a database that could not be created was left behind");
-        }
-    });
-    let catalog = catalog.map_err(|error| error.about_file(&shown(path)))?;
-    Ok(Arc::new(Database::new(path, Arc::new(store), catalog, users, budget)))
-}
-
-pub(crate) fn open_file(
-    path: &Path,
-    options: &StoreOptions,
-    users: Arc<dyn UserDirectory>,
-    budget: &Arc<Account>,
-) -> Result<Database> {
-    match identify(path)? {
-        Some(FileKind::Farbird) => {}
-        None => {
-            return Err(Error::new(isc::IO_ERROR)
-                .with("open")
-                .with(shown(path))
-                .and(isc::IO_OPEN_ERR)
-                .and(isc::RANDOM)
-                .with("No such file or directory"));
-        }
-        Some(other) => {
-            return Err(Error::new(isc::BAD_DB_FORMAT)
-                .with(shown(path))
-                .and(isc::RANDOM)
-                .with(format!("the file is {other}; Farbird opens only databases that it created")));
-        }
-    }
-    let store = Store::open(path, options.clone()).map_err(|error| store_error(path, error))?;
-    let catalog = Catalog::load(&store).map_err(|error| error.about_file(&shown(path)))?;
-    Ok(Database::new(path, Arc::new(store), catalog, users, budget))
-}
-
-/// What the file is; `None` if there is none.
-fn identify(path: &Path) -> Result<Option<FileKind>> {
-    match farbird_store::identify(path) {
-        Ok(kind) => Ok(Some(kind)),
-        Err(StoreError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(store_error(path, error)),
-    }
-}
-
-pub(crate) fn exists(path: &Path) -> Error {
-    Error::new(isc::IO_ERROR)
-        .with("open O_CREAT")
-        .with(shown(path))
-        .and(isc::IO_CREATE_ERR)
-        .and(isc::DB_OR_FILE_EXISTS)
-}
-
-/// A database that is to be deleted is in use by others.
-fn shared(path: &Path) -> Error {
-    Error::new(isc::LOCK_TIMEOUT).and(isc::OBJ_IN_USE).with(shown(path))
 }
 
 /// The time zone that a session begins with.

@@ -3,7 +3,8 @@
 //! # Rooms inside
 //! | module | what it does |
 //! |---|---|
-//! | `engine` | open databases by file, the security database, limits; the way in |
+//! | `engine` | the way in: attachments of databases, limits |
+//! | `open_databases` | databases by file, opened once however many attach |
 //! | `attachment` | one user's session in one database: transactions, statements, cursors, BLOBs, by handle |
 //! | `api` | what callers hand in and get back |
 //! | `backup` | backup and restore of whole databases |
@@ -40,6 +41,7 @@ pub mod figures;
 pub mod gbak;
 mod index_expression;
 pub mod maintenance;
+mod open_databases;
 pub mod pattern;
 mod system;
 mod watchdog;

@@ -1,6 +1,5 @@
 //! Maintenance as one attachment does it: checking, settings, sweeping. Shutting down is in [`super::shutdown`].
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
@@ -9,17 +8,14 @@ use std::time::{Duration, Instant};
 use farbird_store::{Access, Isolation, TransactionOptions, Wait};
 use farbird_types::{Error, Result, isc};
 
-use crate::api::AttachOptions;
 use crate::attachment::Attachment;
 use crate::catalog::privileges::Actor;
 use crate::catalog::{self, CatalogChanges, CatalogObject, DatabaseProperties, Denied, SystemPrivilege};
 use crate::check::{CheckedTable, DatabaseReport, check_open_database, check_table, tables_to_check};
 use crate::database::Database;
-use crate::engine::Engine;
 use crate::maintenance::Maintenance;
 use crate::session::Interrupt;
 use crate::transaction::TransactionCatalog;
-use crate::users::UserDirectory;
 
 /// How long is waited for others to leave who must, where the caller has not said: as Firebird does.
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(1);
@@ -29,31 +25,6 @@ const SETTINGS_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const POLL: Duration = Duration::from_millis(20);
 /// Steps of the sweep between two looks whether it is to stop.
 const SWEEP_STEPS: usize = 64;
-
-impl Engine {
-    /// Attaches and does what is asked for. `known` is called with what stops it before it may have to wait.
-    ///
-    /// # Durability
-    /// Shutdown mode and settings are on the disk when this returns, and stay after a restart.
-    ///
-    /// # Errors
-    /// As [`Engine::attach`]; `isc_no_priv`, `isc_adm_task_denied` for those who may not; `isc_bad_shutdown_mode` for a mode that is
-    /// not on the way, `isc_shutfail` if others have not left in time, `isc_shutinprog` while somebody else shuts it down; `isc_obj_in_use`
-    /// and `isc_cant_validate` if others are attached who must not be.
-    pub fn attach_to_maintain(
-        self: &Arc<Self>,
-        path: &Path,
-        options: AttachOptions,
-        users: Arc<dyn UserDirectory>,
-        maintenance: &Maintenance,
-        known: &mut dyn FnMut(Arc<Interrupt>),
-    ) -> Result<Attachment> {
-        let mut attachment = self.attach_silently(path, options, users)?;
-        known(attachment.interrupt());
-        attachment.maintain(maintenance)?;
-        Ok(attachment)
-    }
-}
 
 impl Attachment {
     /// Does what is asked for, and begins the session.

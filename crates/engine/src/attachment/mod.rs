@@ -40,9 +40,9 @@ use crate::catalog::privileges::{Actor, check_drop_database, may_take_role, role
 use crate::check::DatabaseReport;
 use crate::clock;
 use crate::database::Database;
-use crate::engine::Engine;
+use crate::open_databases::OpenDatabases;
 use crate::session::events::Listener;
-use crate::session::trace::Tracer;
+use crate::session::trace::{Tracer, Traces};
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
 
 pub(crate) use login::MappedLogin;
@@ -59,7 +59,8 @@ pub const HANDLES_MAX: usize = 65_000;
 
 /// One user's session in one database.
 pub struct Attachment {
-    engine: Arc<Engine>,
+    /// Where its database is counted.
+    databases: Arc<OpenDatabases>,
     /// `None` once it has let go.
     database: Option<Arc<Database>>,
     session: Arc<Session>,
@@ -86,7 +87,8 @@ pub struct Attachment {
 impl Attachment {
     /// Registers with the database. The engine counts it.
     pub(crate) fn new(
-        engine: Arc<Engine>,
+        databases: Arc<OpenDatabases>,
+        traces: &Arc<Traces>,
         database: Arc<Database>,
         mut options: AttachOptions,
         zone: ZoneId,
@@ -96,7 +98,7 @@ impl Attachment {
         let id = database.next_attachment_id();
         let interrupt = Arc::new(Interrupt::new());
         let watched = traced::watched(id, &database, &options);
-        let tracer = Tracer::new(Arc::clone(engine.traces()), watched, Arc::clone(&interrupt));
+        let tracer = Tracer::new(Arc::clone(traces), watched, Arc::clone(&interrupt));
         let MappedLogin { server, trusted_role } = mapped;
         let session = Arc::new(Session {
             id,
@@ -127,7 +129,7 @@ impl Attachment {
         });
         database.attachments.lock().insert(session.id, Arc::clone(&session));
         Attachment {
-            engine,
+            databases,
             database: Some(database),
             session,
             transactions: BTreeMap::new(),
@@ -204,7 +206,7 @@ impl Attachment {
     /// attached; this session then goes on with its transactions, so it is handed back.
     pub fn drop_database(mut self) -> std::result::Result<(), (Box<Attachment>, farbird_types::Error)> {
         let allowed = check_drop_database(&self.database().catalog(), &self.session);
-        if let Err(error) = allowed.and_then(|()| self.engine.check_alone(self.database())) {
+        if let Err(error) = allowed.and_then(|()| self.databases.check_alone(self.database())) {
             return Err((Box::new(self), error));
         }
         match self.let_go(true) {
@@ -236,7 +238,7 @@ impl Attachment {
         self.end_everything();
         let Some(database) = self.database.take() else { return Ok(()) };
         database.attachments.lock().remove(&self.session.id);
-        match self.engine.release(database, delete_database) {
+        match self.databases.release(database, delete_database) {
             Ok(()) => {
                 self.tell_detached(was_connected, delete_database);
                 Ok(())

@@ -10,7 +10,7 @@ use farbird_types::{Error, Result, isc};
 
 use crate::backup::failure::io_error;
 use crate::database::shown;
-use crate::engine::exists;
+use crate::open_databases::exists;
 
 /// Comes behind the name of a file that is not whole yet.
 const PENDING_SUFFIX: &str = ".incomplete";
@@ -167,7 +167,7 @@ pub(crate) fn check_replaceable(target: &Path, kind: FileKind) -> Result<()> {
             let text = format!("the file is {found}, and is not overwritten");
             return Err(exists(target).and(isc::RANDOM).with(text));
         }
-        Err(error) => return Err(crate::engine::store_error(target, error)),
+        Err(error) => return Err(crate::open_databases::store_error(target, error)),
     }
     match file.try_lock() {
         Ok(()) => Ok(()),

@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use farbird_store::{Store, StoreOptions};
 use farbird_types::Result;
 
-use super::{Engine, OpenDatabase, Slot, create_file, exists, open_file, store_error};
+use super::Engine;
 use crate::api::{AttachOptions, CreateDatabaseOptions};
 use crate::attachment::{Attachment, MappedLogin};
 use crate::catalog::Catalog;
 use crate::database::Database;
+use crate::open_databases::{OpenDatabase, create_file, exists, open_file, store_error};
 use crate::users::UserDirectory;
 
 /// Keeps a database open. It counts as an attachment but is none: MON$ATTACHMENTS does not show it.
@@ -35,11 +36,11 @@ impl Engine {
         options: &StoreOptions,
         users: Arc<dyn UserDirectory>,
     ) -> Result<Hold> {
-        let slot = self.slot(path);
+        let slot = self.databases.slot(path);
         let mut open = slot.open.lock();
         let database = match &*open {
             Some(open) => Arc::clone(&open.database),
-            None => Arc::new(open_file(path, options, users, &self.budget)?),
+            None => Arc::new(open_file(path, options, users, self.budget())?),
         };
         Ok(self.hold_open(&mut open, database))
     }
@@ -56,12 +57,12 @@ impl Engine {
         owner: &str,
         users: Arc<dyn UserDirectory>,
     ) -> Result<Hold> {
-        let slot = self.slot(path);
+        let slot = self.databases.slot(path);
         let mut open = slot.open.lock();
         if open.is_some() {
             return Err(exists(path));
         }
-        let database = create_file(path, create, options, owner, users, &self.budget)?;
+        let database = create_file(path, create, options, owner, users, self.budget())?;
         Ok(self.hold_open(&mut open, database))
     }
 
@@ -96,20 +97,20 @@ impl Engine {
         owner: &str,
         users: Arc<dyn UserDirectory>,
     ) -> Result<Hold> {
-        let slot = self.slot(path);
+        let slot = self.databases.slot(path);
         let mut open = slot.open.lock();
         if open.is_some() {
             return Err(exists(path));
         }
         let catalog = Catalog::create(&store, create, owner)?;
-        let database = Arc::new(Database::new(path, Arc::new(store), catalog, users, &self.budget));
+        let database = Arc::new(Database::new(path, Arc::new(store), catalog, users, self.budget()));
         Ok(self.hold_open(&mut open, database))
     }
 
     fn hold_open(self: &Arc<Self>, open: &mut Option<OpenDatabase>, database: Arc<Database>) -> Hold {
         self.tell_what_is_outside(&database);
         let shared = Arc::clone(&database);
-        open.get_or_insert_with(|| OpenDatabase::new(database)).attachments += 1;
+        OpenDatabase::count(open, database);
         Hold { engine: Arc::clone(self), database: Some(shared) }
     }
 }
@@ -127,7 +128,7 @@ impl Hold {
     pub fn attach(&self, mut options: AttachOptions) -> Result<Attachment> {
         let zone = super::session_zone(&options)?;
         let database = Arc::clone(self.database());
-        let slot: Arc<Slot> = self.engine.slot(&database.path);
+        let slot = self.engine.databases.slot(&database.path);
         let mut open = slot.open.lock();
         let mapped = MappedLogin::map(&*database.users, Some(&database.catalog()), &mut options)?;
         let mut attachment = self.engine.attach_open(&slot, &mut open, database, options, zone, mapped)?;
@@ -141,7 +142,7 @@ impl Drop for Hold {
     fn drop(&mut self) {
         let Some(database) = self.database.take() else { return };
         let path = database.path.clone();
-        if let Err((_, error)) = self.engine.release(database, false) {
+        if let Err((_, error)) = self.engine.databases.release(database, false) {
             tracing::warn!(path = %path.display(), %error, "closing the database failed");
         }
     }

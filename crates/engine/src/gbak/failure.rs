@@ -7,7 +7,7 @@ use farbird_store::StoreError;
 use farbird_types::{Error, isc};
 
 use crate::backup::{BackupName, io_error};
-use crate::engine::store_error;
+use crate::open_databases::store_error;
 
 /// Codes of gbak's messages (its facility is 12).
 const UNEXPECTED_EOF: u32 = 336_330_802;

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use farbird_types::Result;
 
-use super::{Engine, OpenDatabase, Slot};
+use super::{OpenDatabase, OpenDatabases, Slot};
 use crate::database::Database;
 
-/// Between two looks whether the engine is still there.
+/// Between two looks whether anybody could still attach.
 const LOOKS_APART: Duration = Duration::from_secs(5);
 
-impl Engine {
+impl OpenDatabases {
     /// Whether databases linger as they say. Once they do not, those that linger are closed.
-    pub fn set_lingers(&self, lingers: bool) {
+    pub(crate) fn set_lingers(&self, lingers: bool) {
         self.lingers.store(lingers, Ordering::Relaxed);
         if lingers {
             return;
@@ -35,9 +35,9 @@ impl Engine {
         let Some(time) = self.linger_time(&state.database) else { return false };
         state.lingers_until = Instant::now().checked_add(time);
         if !std::mem::replace(&mut state.is_watched, true) {
-            let (engine, slot) = (Arc::downgrade(self), Arc::downgrade(slot));
+            let (databases, slot) = (Arc::downgrade(self), Arc::downgrade(slot));
             let path = state.database.path.clone();
-            std::thread::spawn(move || watch(&engine, &slot, &path));
+            std::thread::spawn(move || watch(&databases, &slot, &path));
         }
         true
     }
@@ -52,7 +52,7 @@ impl Engine {
     ///
     /// # Errors
     /// From closing the file.
-    pub(super) fn close_idle(&self, path: &Path, open: &mut Option<OpenDatabase>) -> Result<()> {
+    pub(crate) fn close_idle(&self, path: &Path, open: &mut Option<OpenDatabase>) -> Result<()> {
         match open.as_ref().filter(|state| state.attachments == 0).map(|state| Arc::clone(&state.database)) {
             Some(database) => self.close_open(path, open, database, false),
             None => Ok(()),
@@ -68,9 +68,9 @@ impl Engine {
 }
 
 /// Closes a database when its time is up; ends when somebody attaches, who begins anew when leaving.
-fn watch(engine: &Weak<Engine>, slot: &Weak<Slot>, path: &Path) {
+fn watch(databases: &Weak<OpenDatabases>, slot: &Weak<Slot>, path: &Path) {
     loop {
-        let (Some(engine), Some(slot)) = (engine.upgrade(), slot.upgrade()) else { return };
+        let (Some(databases), Some(slot)) = (databases.upgrade(), slot.upgrade()) else { return };
         let until = match &mut *slot.open.lock() {
             None => return,
             Some(state) if state.attachments > 0 => {
@@ -81,9 +81,9 @@ fn watch(engine: &Weak<Engine>, slot: &Weak<Slot>, path: &Path) {
         };
         let left = until.map_or(LOOKS_APART, |until| until.saturating_duration_since(Instant::now()));
         if left.is_zero() {
-            return engine.close_idle_slot(path, &slot);
+            return databases.close_idle_slot(path, &slot);
         }
-        drop((engine, slot));
+        drop((databases, slot));
         sleep(left.min(LOOKS_APART));
     }
 }
