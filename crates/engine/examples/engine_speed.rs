@@ -20,13 +20,16 @@ use farbird_types::{CharacterSet, Result, Value};
 /// A measurement: its name on the command line, and what it does.
 type Measurement = (&'static str, fn(&Bench) -> Result<()>);
 
-const MEASUREMENTS: [Measurement; 8] = [
+const MEASUREMENTS: [Measurement; 11] = [
     ("reads", point_reads),
     ("commits", commits),
     ("inserts", prepared_inserts),
     ("loop", insert_loop),
     ("nulls", null_loop),
     ("updates", updates),
+    ("lookups", looked_up_loop),
+    ("changes", changed_loop),
+    ("ranges", deleted_ranges),
     ("join", join),
     ("latency", insert_latency),
 ];
@@ -341,6 +344,86 @@ fn updates(bench: &Bench) -> Result<()> {
     let start = Instant::now();
     run(&mut attachment, "delete from people where id < 50000")?;
     report("deletes in one statement", count, "rows", start.elapsed());
+    Ok(())
+}
+
+/// The look-ups by key of `farbird bench sql psql`, ten times as many.
+fn looked_up_loop(bench: &Bench) -> Result<()> {
+    let mut attachment = bench.attach()?;
+    keyed_table(&mut attachment)?;
+    let count = 1_000_000;
+    let start = Instant::now();
+    run(
+        &mut attachment,
+        &format!(
+            "execute block as declare c integer = 0; declare i bigint = 0; declare v bigint; declare s bigint = 0; \
+             begin while (c < {count}) do begin i = mod(c, {KEYED_ROWS}); select n from people where id = :i into v; \
+             s = s + v; c = c + 1; end end"
+        ),
+    )?;
+    report("SELECT by key in a PSQL loop", count, "rows", start.elapsed());
+    Ok(())
+}
+
+/// The updates by key of `farbird bench sql psql`, ten times.
+fn changed_loop(bench: &Bench) -> Result<()> {
+    let mut attachment = bench.attach()?;
+    keyed_table(&mut attachment)?;
+    let part = KEYED_ROWS / 5;
+    let (mut executed, mut total) = (Vec::new(), Vec::new());
+    for round in 0..10 {
+        let from = round % 5 * part;
+        let sql = format!(
+            "execute block as declare i integer; begin for select id from people where id >= {from} and id < {} into i do \
+             update people set n = n + 1 where id = :i; end",
+            from + part
+        );
+        let (statement, transaction) = prepare(&mut attachment, &sql)?;
+        let start = Instant::now();
+        attachment.execute(statement, Some(transaction), Vec::new(), ExecuteOptions::default())?;
+        executed.push(start.elapsed());
+        attachment.commit(transaction)?;
+        total.push(start.elapsed());
+    }
+    report_median("UPDATE by key in a PSQL loop", part as usize, executed, total);
+    Ok(())
+}
+
+fn report_median(name: &str, count: usize, mut executed: Vec<Duration>, mut total: Vec<Duration>) {
+    for (what, times) in [("executed", &mut executed), ("with commit", &mut total)] {
+        times.sort();
+        report(&format!("{name}, {what}"), count, "rows", times[times.len() / 2]);
+    }
+}
+
+/// DELETE of a fiftieth of a table of 100,000 rows with two indexes, as in `farbird bench sql points`.
+fn deleted_ranges(bench: &Bench) -> Result<()> {
+    let mut attachment = bench.attach()?;
+    run(&mut attachment, "create table ranges (id bigint, amount bigint, bucket bigint, note varchar(40))")?;
+    run(
+        &mut attachment,
+        &format!(
+            "execute block as declare i integer = 0; begin while (i < {KEYED_ROWS}) do begin \
+             insert into ranges values (:i, mod(:i * 7919, 1000000), mod(:i, 100), 'point number ' || :i); i = i + 1; \
+             end end"
+        ),
+    )?;
+    run(&mut attachment, "alter table ranges alter id set not null")?;
+    run(&mut attachment, "alter table ranges add primary key (id)")?;
+    run(&mut attachment, "create index ranges_bucket on ranges (bucket)")?;
+    let part = KEYED_ROWS / 50;
+    let (mut executed, mut total) = (Vec::new(), Vec::new());
+    for round in 0..20 {
+        let from = KEYED_ROWS / 2 + round * part;
+        let sql = format!("delete from ranges where id >= {from} and id < {}", from + part);
+        let (statement, transaction) = prepare(&mut attachment, &sql)?;
+        let start = Instant::now();
+        attachment.execute(statement, Some(transaction), Vec::new(), ExecuteOptions::default())?;
+        executed.push(start.elapsed());
+        attachment.commit(transaction)?;
+        total.push(start.elapsed());
+    }
+    report_median("DELETE of a fiftieth", part as usize, executed, total);
     Ok(())
 }
 

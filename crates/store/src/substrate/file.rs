@@ -31,7 +31,7 @@ use super::overlay::Overlay;
 use super::pages::{Candidates, CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
     Direction, Durability, Entries, KeyBounds, KeyChange, KeyRoom, KeySpan, Reopened, Slice, SortedBatch,
-    Space, Substrate, SubstrateState, VisitKey, WriteBatch, is_empty_span, visit_entries,
+    Space, Substrate, SubstrateState, VisitKey, WriteBatch, is_empty_span, sorted_changes, visit_entries,
 };
 use crate::identifiers::IdMap;
 use crate::{Result, StoreError};
@@ -412,12 +412,7 @@ fn apply(transaction: &WriteTransaction, batch: WriteBatch, limits: Limits) -> R
             leaves::apply(&mut RedbLeafTable(table), &latest_of_each(changes), limits)?;
             continue;
         }
-        for (key, value) in &changes {
-            match value {
-                Some(value) => table.insert(key.as_slice(), value.as_slice()).map_err(failed)?,
-                None => table.remove(key.as_slice()).map_err(failed)?,
-            };
-        }
+        sorted_changes::apply(&mut table, &changes)?;
     }
     for (index, entries) in appended {
         let name = table_name(Space::Index(index));

@@ -10,6 +10,7 @@ mod leaves;
 mod memory;
 mod overlay;
 mod pages;
+mod sorted_changes;
 mod sorted_entries;
 
 use std::collections::{HashMap, HashSet};
