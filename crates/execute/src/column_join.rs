@@ -18,7 +18,7 @@ use farbird_vector::{Column, NO_ROW, Vectors};
 use crate::column_source::COLUMN_ROWS_MAX;
 use crate::computed::Computed;
 use crate::in_order::{Prepared, for_each_prepared};
-use crate::join_columns::{JoinColumns, NONE};
+use crate::join_columns::{Index, JoinColumns, NONE, Partners};
 use crate::join_keys::JoinKeys;
 use crate::operator::Operator;
 use crate::stage::is_for_any_thread;
@@ -38,6 +38,8 @@ pub(crate) struct ColumnJoin {
     matched_inner: Arc<[AtomicBool]>,
     outer: Vectors,
     keys: JoinKeys,
+    /// The partners of the outer rows at hand, once they have been looked up.
+    partners: Option<Partners>,
     /// What follows the outer rows at hand, or the pairs.
     error: Option<Error>,
     /// The outer row being joined, its next candidate, and whether it has had a partner.
@@ -108,6 +110,7 @@ impl ColumnJoin {
             matched_inner: Arc::default(),
             outer: Vectors::default(),
             keys: JoinKeys::default(),
+            partners: None,
             error: None,
             place: 0,
             candidate: Candidate::Unknown,
@@ -156,6 +159,7 @@ impl ColumnJoin {
         self.table = Table::Filling(Box::new(JoinColumns::new(memory)));
         self.matched_inner = Arc::default();
         self.outer = Vectors::default();
+        self.partners = None;
         self.error = None;
         self.place = 0;
         self.candidate = Candidate::Unknown;
@@ -172,7 +176,7 @@ impl ColumnJoin {
         &mut self,
         rows: Vectors,
         context: &mut ExecutionContext<'_>,
-    ) -> Result<Option<[Vectors; 2]>> {
+    ) -> Result<Option<Vec<Vectors>>> {
         let (keys, error) = keys_of(&mut self.inner_keys, &self.join.inner_keys, &rows, context)?;
         if let Some(error) = error {
             return Err(error);
@@ -185,7 +189,11 @@ impl ColumnJoin {
         let Table::Filling(table) = &mut self.table else { return Ok(None) };
         match table.push(rows, keys) {
             Ok(()) => Ok(None),
-            Err(rows) => Ok(Some([table.take_rows(), rows])),
+            Err(rows) => {
+                let mut all = table.take_rows();
+                all.push(rows);
+                Ok(Some(all))
+            }
         }
     }
 
@@ -239,6 +247,7 @@ impl ColumnJoin {
             matched_inner: Arc::clone(&self.matched_inner),
             outer: Vectors::default(),
             keys: JoinKeys::default(),
+            partners: None,
             error: None,
             place: 0,
             candidate: Candidate::Unknown,
@@ -348,6 +357,7 @@ impl ColumnJoin {
             self.error = error;
         }
         self.keys = keys;
+        self.partners = None;
         Ok(())
     }
 
@@ -364,6 +374,7 @@ impl ColumnJoin {
     fn find_pairs(&mut self, context: &ExecutionContext<'_>, rows_max: usize) -> Result<()> {
         let Table::Filled(table) = &self.table else { return Ok(()) };
         let table = table.index_for(&mut self.keys)?;
+        let partners = looked_up(&mut self.partners, table, &self.keys);
         let (keys, pairs, kind) = (&self.keys, &mut self.pairs, self.join.kind);
         let matched_inner = &*self.matched_inner;
         while self.place < self.outer.len() && pairs.len() < rows_max {
@@ -371,7 +382,7 @@ impl ColumnJoin {
             let row = self.place;
             let mut number = match self.candidate {
                 Candidate::Row(number) => number,
-                Candidate::Unknown => table.first(keys, row),
+                Candidate::Unknown => partners.first(row),
             };
             match kind {
                 HashJoinKind::Semi | HashJoinKind::Anti => {
@@ -384,7 +395,7 @@ impl ColumnJoin {
                     if number != NONE && !is_matched(matched_inner, number) {
                         while number != NONE {
                             set_matched(matched_inner, number);
-                            number = table.following(number, keys, row);
+                            number = table.following(number, partners, keys, row);
                         }
                     }
                 }
@@ -395,7 +406,7 @@ impl ColumnJoin {
                     while number != NONE && pairs.len() < rows_max {
                         pairs.push(row, number);
                         set_matched(matched_inner, number);
-                        number = table.following(number, keys, row);
+                        number = table.following(number, partners, keys, row);
                     }
                     if number != NONE {
                         self.candidate = Candidate::Row(number);
@@ -416,6 +427,7 @@ impl ColumnJoin {
         };
         let inner = table.rows();
         let table = table.index_for(&mut self.keys)?;
+        let partners = looked_up(&mut self.partners, table, &self.keys);
         let (keys, kind) = (&self.keys, self.join.kind);
         let matched_inner = &*self.matched_inner;
         let (first, first_matched) = (self.place, self.matched);
@@ -427,14 +439,14 @@ impl ColumnJoin {
             let (row, tried_before) = (self.place, tried.len());
             let mut number = match self.candidate {
                 Candidate::Row(number) => number,
-                Candidate::Unknown => table.first(keys, row),
+                Candidate::Unknown => partners.first(row),
             };
             while number != NONE && tried.len() + lonely < rows_max {
                 // One partner is enough.
                 if kind != HashJoinKind::InnerSemi || !is_matched(matched_inner, number) {
                     tried.push(row, number);
                 }
-                number = table.following(number, keys, row);
+                number = table.following(number, partners, keys, row);
             }
             if number != NONE {
                 self.candidate = Candidate::Row(number);
@@ -574,6 +586,15 @@ impl Prepared for () {
     fn size_bytes(&self) -> usize {
         0
     }
+}
+
+/// The partners of the rows that have these keys, looked up once.
+fn looked_up<'a>(partners: &'a mut Option<Partners>, index: &Index, keys: &JoinKeys) -> &'a Partners {
+    partners.get_or_insert_with(|| {
+        let mut partners = Partners::default();
+        index.look_up(keys, &mut partners);
+        partners
+    })
 }
 
 /// Notes that an inner row has had a partner, where that matters.

@@ -36,6 +36,13 @@ impl FewRows {
         FewRows { rows, order, place: 0 }
     }
 
+    /// Goes on by so many rows at most; gives how many those are.
+    pub(crate) fn skip(&mut self, rows: usize) -> usize {
+        let rows = rows.min(self.order.len() - self.place);
+        self.place += rows;
+        rows
+    }
+
     /// Appends the next rows to a batch until it is full.
     pub(crate) fn hand_out(&mut self, batch: &mut Batch) {
         while !batch.is_full()

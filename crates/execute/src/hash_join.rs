@@ -165,7 +165,7 @@ impl HashJoinOperator {
             }
             let Some(parts) = join.push_inner(rows, context)? else { return Ok(()) };
             let started = division.insert(Division::new(0, context)?);
-            parts.iter().try_for_each(|rows| divide_inner(plan, hashing, rows, started, context))
+            parts.into_iter().try_for_each(|rows| divide_inner(plan, hashing, &rows, started, context))
         };
         if self.inner.has_vectors() {
             for_each(self.inner.as_mut(), COLUMN_ROWS_MAX, context, take)?;

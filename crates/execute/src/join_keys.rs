@@ -76,11 +76,18 @@ impl JoinKeys {
 
     /// What they take in memory, in bytes, more or less.
     pub(crate) fn bytes(&self) -> usize {
-        let of_form = match &self.form {
-            Form::Numbers(_, words) => words.len() * size_of::<i64>(),
-            Form::Bytes(bytes, ends) => bytes.len() + ends.len() * size_of::<usize>(),
+        let ends = match &self.form {
+            Form::Numbers(..) => 0,
+            Form::Bytes(_, ends) => ends.len() * size_of::<usize>(),
         };
-        of_form + self.nulls.len()
+        self.form_bytes() + ends + self.nulls.len()
+    }
+
+    fn form_bytes(&self) -> usize {
+        match &self.form {
+            Form::Numbers(_, words) => words.len() * size_of::<i64>(),
+            Form::Bytes(bytes, _) => bytes.len(),
+        }
     }
 
     /// What [`JoinKeys::make_bytes`] takes for them, in bytes; nothing if they are bytes.
@@ -151,12 +158,26 @@ impl JoinKeys {
         true
     }
 
-    /// Appends the keys of further rows, of the same form.
-    pub(crate) fn append(&mut self, other: JoinKeys) {
-        if self.nulls.is_empty() {
-            *self = other;
-            return;
+    /// The keys of parts, of the same form, one part after the other.
+    pub(crate) fn of_parts(parts: Vec<JoinKeys>) -> JoinKeys {
+        let rows: usize = parts.iter().map(JoinKeys::len).sum();
+        let bytes: usize = parts.iter().map(JoinKeys::form_bytes).sum();
+        let mut parts = parts.into_iter();
+        let Some(mut whole) = parts.next() else { return JoinKeys::default() };
+        whole.nulls.reserve_exact(rows - whole.nulls.len());
+        match &mut whole.form {
+            Form::Numbers(units, words) => words.reserve_exact(rows * units.len() - words.len()),
+            Form::Bytes(own, ends) => {
+                own.reserve_exact(bytes - own.len());
+                ends.reserve_exact(rows - ends.len());
+            }
         }
+        parts.for_each(|part| whole.append(part));
+        whole
+    }
+
+    /// Appends the keys of further rows, of the same form.
+    fn append(&mut self, other: JoinKeys) {
         self.nulls.extend(other.nulls);
         match (&mut self.form, other.form) {
             (Form::Numbers(_, words), Form::Numbers(_, others)) => words.extend(others),
@@ -199,6 +220,15 @@ impl JoinKeys {
             },
             (Form::Bytes(..), Form::Bytes(..)) => self.bytes_of(row) == others.bytes_of(other),
             _ => false,
+        }
+    }
+
+    /// The keys as numbers, where each is one.
+    #[inline]
+    pub(crate) fn single_numbers(&self) -> Option<&[i64]> {
+        match &self.form {
+            Form::Numbers(units, words) if units.len() == 1 => Some(words),
+            _ => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Rows in memory by columns, with the keys that order them.
 //!
 //! Rows stay where they came, in parts of some thousand, until they are handed out. What is sorted are small entries that begin
-//! with the first bytes of their key: most comparisons look no further.
+//! with the first bytes of their key: most comparisons look no further, and keys that are no longer are nowhere else.
 
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
@@ -14,18 +14,17 @@ use farbird_vector::Vectors;
 use crate::batch::Batch;
 use crate::folded_hash::FoldedState;
 use crate::join_columns::bytes_of;
-use crate::ordering::sort_by_threads;
+use crate::ordering::sort_in_place;
+use crate::row_stream::RowWriter;
 use crate::rows_in_memory::RowsInMemory;
 use crate::sort_keys::KeyBytes;
 
-/// A part with so many rows takes no more.
-const PART_ROWS: usize = 8_192;
+/// A part with so many rows takes no more, and so many come in a part of their own.
+const PART_ROWS: usize = 1_024;
 /// Bytes of a key that stand in its entry.
 const PREFIX_BYTES: usize = 16;
 /// So many rows are put together again at a time for whoever takes rows.
 const HANDED_OUT_ROWS: usize = 128;
-/// What an entry takes, with its place in the copy from which sorted runs are merged.
-const SORTED_ENTRY_BYTES: usize = 2 * size_of::<Entry>();
 /// No entry, in the table of those that there are.
 const NONE: u32 = u32::MAX;
 /// After so many rows without repeated ones among them nobody looks for those any more before the rows are sorted.
@@ -35,7 +34,7 @@ const LOOKED_AT_MIN: usize = 1 << 15;
 #[derive(Default)]
 pub(crate) struct KeyedColumns {
     parts: Vec<Vectors>,
-    /// The keys of each part's rows.
+    /// The keys of each part's rows; none where all of them stand in the entries.
     keys: Vec<KeyBytes>,
     /// What rows and keys take in memory, at most.
     part_bytes: usize,
@@ -47,8 +46,8 @@ pub(crate) struct KeyedColumns {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The first bytes of the key as a number, its halves: zeros behind a shorter one.
-    prefix: [u64; 2],
+    /// The first bytes of the key, zeros behind a shorter one.
+    prefix: [u8; PREFIX_BYTES],
     part: u32,
     row: u16,
     /// The length of the key, if it is not more.
@@ -68,25 +67,29 @@ impl KeyedColumns {
     pub(crate) fn room(&self, rows: &Vectors, keys: &KeyBytes) -> usize {
         let seen = self.seen.as_ref().map_or(0, |seen| seen.room(self.entries.len() + rows.len()));
         appended_bytes(rows, keys.size_bytes())
-            + room(&self.entries, rows.len()) * SORTED_ENTRY_BYTES
+            + room(&self.entries, rows.len()) * size_of::<Entry>()
             + seen * size_of::<u32>()
     }
 
     /// What it takes in memory, at most: what is needed to sort included.
     pub(crate) fn size_bytes(&self) -> usize {
         let seen = self.seen.as_ref().map_or(0, |seen| seen.places.capacity());
-        self.part_bytes + self.entries.capacity() * SORTED_ENTRY_BYTES + seen * size_of::<u32>()
+        self.part_bytes + self.entries.capacity() * size_of::<Entry>() + seen * size_of::<u32>()
     }
 
     /// Appends rows, within [`KeyedColumns::room`].
-    pub(crate) fn push(&mut self, rows: Vectors, keys: KeyBytes) {
+    pub(crate) fn push(&mut self, rows: Vectors, mut keys: KeyBytes) {
         if self.seen.is_some() {
             return self.push_unseen(&rows, &keys);
         }
-        let part = self.part();
+        let keeps_keys = !keys.are_at_most(PREFIX_BYTES);
+        let part = self.part(rows.len(), keeps_keys);
         self.make_room_for_entries(rows.len());
         for row in 0..rows.len() {
             self.push_entry(part, keys.get(row));
+        }
+        if !keeps_keys {
+            keys = KeyBytes::default();
         }
         let (Some(own), Some(own_keys)) = (self.parts.get_mut(part), self.keys.get_mut(part)) else { return };
         if own.is_empty() {
@@ -101,7 +104,8 @@ impl KeyedColumns {
 
     /// Appends those rows whose keys are not there yet.
     fn push_unseen(&mut self, rows: &Vectors, keys: &KeyBytes) {
-        let part = self.part();
+        let keeps_keys = !keys.are_at_most(PREFIX_BYTES);
+        let part = self.part(0, keeps_keys);
         self.make_room_for_entries(rows.len());
         let mut fresh = Vec::new();
         let mut key_bytes = 0;
@@ -109,9 +113,9 @@ impl KeyedColumns {
             let key = keys.get(row);
             if self.note(key) {
                 fresh.push(row as u32);
-                key_bytes += key.len() + size_of::<usize>();
                 self.push_entry(part, key);
-                if let Some(own) = self.keys.get_mut(part) {
+                if keeps_keys && let Some(own) = self.keys.get_mut(part) {
+                    key_bytes += key.len() + size_of::<usize>();
                     own.push(key);
                 }
             }
@@ -168,9 +172,12 @@ impl KeyedColumns {
         is_new
     }
 
-    /// The part that takes the next rows.
-    fn part(&mut self) -> usize {
-        if self.parts.last().is_none_or(|last| last.len() >= PART_ROWS) {
+    /// The part that takes the next rows, so many if they come together, with their keys or without.
+    fn part(&mut self, rows: usize, keeps_keys: bool) -> usize {
+        let has_room = |(part, keys): (&Vectors, &KeyBytes)| {
+            part.is_empty() || part.len().max(rows) < PART_ROWS && (keys.len() > 0) == keeps_keys
+        };
+        if !self.parts.last().zip(self.keys.last()).is_some_and(has_room) {
             self.parts.push(Vectors::default());
             self.keys.push(KeyBytes::default());
         }
@@ -192,7 +199,7 @@ impl KeyedColumns {
         self.entries.push(Entry { prefix: prefix(key), part: part as u32, row, length });
     }
 
-    fn key(&self, entry: &Entry) -> &[u8] {
+    fn key<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
         key_of(&self.keys, entry)
     }
 
@@ -202,7 +209,7 @@ impl KeyedColumns {
         let width = self.parts.first().map_or(0, Vectors::width);
         let keys: usize = first.iter().map(|entry| self.key(entry).len() + size_of::<usize>()).sum();
         // Texts are handed over.
-        2 * (keys + first.len() * width * size_of::<Value>()) + first.len() * SORTED_ENTRY_BYTES
+        2 * (keys + first.len() * width * size_of::<Value>()) + size_of_val(first)
     }
 
     /// Of rows in order the first so many are kept, where they take no more than they need.
@@ -224,21 +231,18 @@ impl KeyedColumns {
         self.entries.last().map(|last| self.key(last))
     }
 
-    /// The next rows in order, so many at most; none at the end.
-    pub(crate) fn take(&mut self, rows_max: usize) -> Vectors {
+    /// The next rows in order, so many at most; none at the end. `note` is called with the key of each.
+    pub(crate) fn take(&mut self, rows_max: usize, note: impl FnMut(&[u8])) -> Vectors {
         let end = self.entries.len().min(self.place.saturating_add(rows_max));
         let entries = self.entries.get(self.place..end).unwrap_or_default();
+        entries.iter().map(|entry| key_of(&self.keys, entry)).for_each(note);
         let places: Vec<(u32, u32)> = entries.iter().map(Entry::place).collect();
         self.place = end;
         Vectors::take_from(&mut self.parts, &places)
     }
 
-    /// The values of the next row; its key takes the place of what is in `key`.
-    pub(crate) fn next_with(&mut self, key: &mut Vec<u8>) -> Option<Vec<Value>> {
-        let entry = self.advance()?;
-        key.clear();
-        key.extend_from_slice(self.key(&entry));
-        Some(self.take_values(entry).collect())
+    fn head(&self) -> Option<Entry> {
+        self.entries.get(self.place).copied()
     }
 
     fn take_values(&mut self, entry: Entry) -> impl Iterator<Item = Value> {
@@ -247,12 +251,6 @@ impl KeyedColumns {
         let mut rows = part.into_iter();
         let rows = rows.next();
         TakenRow { rows, row: entry.row as usize, position: 0, width }
-    }
-
-    fn advance(&mut self) -> Option<Entry> {
-        let entry = self.entries.get(self.place).copied()?;
-        self.place += 1;
-        Some(entry)
     }
 }
 
@@ -293,7 +291,11 @@ impl RowsInMemory for KeyedColumns {
     fn sort(&mut self, helping: usize, interrupt: &Interrupt) -> Result<()> {
         self.seen = None;
         let keys = &self.keys;
-        sort_by_threads(&mut self.entries, |left, right| compare(keys, left, right), helping, interrupt)
+        // Rows with equal keys stay in the order in which they came.
+        let in_order = |left: &Entry, right: &Entry| {
+            compare(keys, left, right).then_with(|| left.place().cmp(&right.place()))
+        };
+        sort_in_place(&mut self.entries, in_order, helping, interrupt)
     }
 
     fn keep_first_of_equals(&mut self) {
@@ -305,16 +307,32 @@ impl RowsInMemory for KeyedColumns {
         self.entries.truncate(rows);
     }
 
-    fn next(&mut self) -> Option<(Vec<u8>, Vec<Value>)> {
-        let entry = self.advance()?;
-        let key = self.key(&entry).to_vec();
-        Some((key, self.take_values(entry).collect()))
+    fn head_key(&self) -> Option<&[u8]> {
+        self.entries.get(self.place).map(|entry| self.key(entry))
+    }
+
+    fn take_head(&mut self) -> Vec<Value> {
+        self.head().map(|entry| self.take_values(entry).collect()).unwrap_or_default()
+    }
+
+    fn write_head(&self, run: &mut RowWriter) -> Result<()> {
+        let Some(entry) = self.head() else { return Ok(()) };
+        match self.parts.get(entry.part as usize) {
+            Some(part) => run.push_of(self.key(&entry), part, entry.row as usize),
+            None => Ok(()),
+        }
+    }
+
+    fn advance(&mut self, rows: usize) -> usize {
+        let rows = rows.min(self.len());
+        self.place += rows;
+        rows
     }
 
     fn hand_out(&mut self, batch: &mut Batch) {
         while !batch.is_full() {
             // Column by column; few at a time, since a batch is full too when its texts are long.
-            let mut rows = self.take(HANDED_OUT_ROWS.min(batch.limit() - batch.len()));
+            let mut rows = self.take(HANDED_OUT_ROWS.min(batch.limit() - batch.len()), |_| {});
             if rows.is_empty() {
                 return;
             }
@@ -329,8 +347,7 @@ impl RowsInMemory for KeyedColumns {
 impl Entry {
     #[inline]
     fn prefix(&self) -> u128 {
-        let [first, second] = self.prefix;
-        u128::from(first) << 64 | u128::from(second)
+        u128::from_be_bytes(self.prefix)
     }
 
     fn place(&self) -> (u32, u32) {
@@ -365,15 +382,17 @@ fn appended_bytes(rows: &Vectors, key_bytes: usize) -> usize {
 /// How many rows may be appended at a time.
 pub(crate) const PUSHED_ROWS_MAX: usize = u16::MAX as usize - PART_ROWS;
 
-fn key_of<'a>(keys: &'a [KeyBytes], entry: &Entry) -> &'a [u8] {
-    keys.get(entry.part as usize).map(|keys| keys.get(entry.row as usize)).unwrap_or_default()
+fn key_of<'a>(keys: &'a [KeyBytes], entry: &'a Entry) -> &'a [u8] {
+    match entry.prefix.get(..entry.length as usize) {
+        Some(key) => key,
+        None => keys.get(entry.part as usize).map(|keys| keys.get(entry.row as usize)).unwrap_or_default(),
+    }
 }
 
-fn prefix(key: &[u8]) -> [u64; 2] {
+fn prefix(key: &[u8]) -> [u8; PREFIX_BYTES] {
     let mut bytes = [0; PREFIX_BYTES];
     bytes.iter_mut().zip(key).for_each(|(place, byte)| *place = *byte);
-    let prefix = u128::from_be_bytes(bytes);
-    [(prefix >> 64) as u64, prefix as u64]
+    bytes
 }
 
 #[inline]
@@ -386,4 +405,51 @@ fn compare(keys: &[KeyBytes], left: &Entry, right: &Entry) -> Ordering {
         }
         key_of(keys, left).cmp(key_of(keys, right))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The keys and numbers of the rows in order.
+    fn in_order(rows: &mut KeyedColumns) -> Vec<(Vec<u8>, i64)> {
+        rows.sort(0, &Interrupt::new()).unwrap();
+        rows.keep_first_of_equals();
+        let mut found = Vec::new();
+        while let Some(key) = rows.head_key().map(<[u8]>::to_vec) {
+            let Some(Value::Integer { unscaled, .. }) = rows.take_head().pop() else { panic!("no number") };
+            found.push((key, unscaled));
+            assert_eq!(rows.advance(1), 1);
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn keys_come_back_whole_whether_they_stand_in_entries_or_not(
+            parts in prop::collection::vec(
+                (prop::collection::vec(prop::collection::vec(0u8..2, 0..4), 0..30), any::<bool>()), 0..8,
+            ),
+            unique in any::<bool>(),
+        ) {
+            let mut rows = KeyedColumns::none(unique);
+            let mut expected = Vec::new();
+            for (keys, are_long) in parts {
+                let mut bytes = KeyBytes::default();
+                let mut values = Vec::new();
+                for mut key in keys {
+                    key.splice(0..0, vec![0; if are_long { PREFIX_BYTES - 1 } else { 0 }]);
+                    bytes.push(&key);
+                    values.push(Value::integer(expected.len() as i64));
+                    expected.push((key, expected.len() as i64));
+                }
+                rows.push(Vectors::of_rows(values.len(), &values, &[true]), bytes);
+            }
+            // The first of equals is the one that came first.
+            expected.sort();
+            expected.dedup_by(|later, earlier| later.0 == earlier.0);
+            prop_assert_eq!(in_order(&mut rows), expected);
+        }
+    }
 }

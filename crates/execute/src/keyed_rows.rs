@@ -11,6 +11,7 @@ use farbird_types::{Result, Value};
 
 use crate::batch::Batch;
 use crate::ordering::sort_by;
+use crate::row_stream::RowWriter;
 use crate::rows_in_memory::RowsInMemory;
 
 /// Bytes of a key that stand in its entry.
@@ -79,16 +80,15 @@ impl KeyedRows {
 
     /// The values of the next row; its key takes the place of what is in `key`.
     pub(crate) fn next_with(&mut self, key: &mut Vec<u8>) -> Option<&mut [Value]> {
-        let entry = self.advance()?;
+        let entry = self.entries.get(self.place).copied()?;
+        self.place += 1;
         key.clear();
         key.extend_from_slice(self.keys.get(entry.key.range()).unwrap_or_default());
         self.values.get_mut(entry.row.range())
     }
 
-    fn advance(&mut self) -> Option<Entry> {
-        let entry = self.entries.get(self.place).copied()?;
-        self.place += 1;
-        Some(entry)
+    fn head(&self) -> Option<&Entry> {
+        self.entries.get(self.place)
     }
 }
 
@@ -115,19 +115,34 @@ impl RowsInMemory for KeyedRows {
         self.entries.truncate(rows);
     }
 
-    fn next(&mut self) -> Option<(Vec<u8>, Vec<Value>)> {
-        let entry = self.advance()?;
-        let key = self.keys.get(entry.key.range()).unwrap_or_default().to_vec();
-        let row = self.values.get_mut(entry.row.range()).unwrap_or_default();
-        Some((key, row.iter_mut().map(std::mem::take).collect()))
+    fn head_key(&self) -> Option<&[u8]> {
+        self.keys.get(self.head()?.key.range())
+    }
+
+    fn take_head(&mut self) -> Vec<Value> {
+        let row = self.head().map_or(0..0, |head| head.row.range());
+        self.values.get_mut(row).unwrap_or_default().iter_mut().map(std::mem::take).collect()
+    }
+
+    fn write_head(&self, run: &mut RowWriter) -> Result<()> {
+        let Some(head) = self.head() else { return Ok(()) };
+        let row = self.values.get(head.row.range()).unwrap_or_default();
+        run.push(self.keys.get(head.key.range()).unwrap_or_default(), row)
+    }
+
+    fn advance(&mut self, rows: usize) -> usize {
+        let rows = rows.min(self.len());
+        self.place += rows;
+        rows
     }
 
     fn hand_out(&mut self, batch: &mut Batch) {
         while !batch.is_full()
-            && let Some(entry) = self.advance()
+            && let Some(head) = self.head()
         {
-            let row = self.values.get_mut(entry.row.range()).unwrap_or_default();
-            batch.push(row.iter_mut().map(std::mem::take));
+            let row = head.row.range();
+            batch.push(self.values.get_mut(row).unwrap_or_default().iter_mut().map(std::mem::take));
+            self.place += 1;
         }
     }
 }
@@ -154,6 +169,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn next(rows: &mut KeyedRows) -> Option<(Vec<u8>, Vec<Value>)> {
+        let key = rows.head_key()?.to_vec();
+        let row = rows.take_head();
+        rows.advance(1);
+        Some((key, row))
+    }
+
     proptest! {
         #[test]
         fn rows_come_in_the_order_of_their_keys(
@@ -167,7 +189,7 @@ mod tests {
             }
             expected.sort_by(|left, right| left.0.cmp(&right.0));
             rows.sort(0, &Interrupt::new()).unwrap();
-            let found: Vec<_> = std::iter::from_fn(|| rows.next()).collect();
+            let found: Vec<_> = std::iter::from_fn(|| next(&mut rows)).collect();
             prop_assert_eq!(&found, &expected);
             let mut rows = KeyedRows::default();
             for (key, row) in &expected {
@@ -175,7 +197,7 @@ mod tests {
             }
             rows.keep_first_of_equals();
             expected.dedup_by(|later, earlier| later.0 == earlier.0);
-            let found: Vec<_> = std::iter::from_fn(|| rows.next()).collect();
+            let found: Vec<_> = std::iter::from_fn(|| next(&mut rows)).collect();
             prop_assert_eq!(found, expected);
         }
     }

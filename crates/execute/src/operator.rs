@@ -35,6 +35,14 @@ pub(crate) trait Operator: Send {
     /// For the next opening, which comes after: no more than so many rows will be asked for.
     fn at_most(&mut self, _rows: usize) {}
 
+    /// Passes over the next rows without making them, so many at most; gives how many those are. None, if it can only make them.
+    ///
+    /// # Errors
+    /// As [`Operator::next`].
+    fn skip(&mut self, _context: &mut ExecutionContext<'_>, _rows: usize) -> Result<usize> {
+        Ok(0)
+    }
+
     /// Whether it hands out rows by columns, when it is asked for them: by [`Operator::next_vectors`].
     fn has_vectors(&self) -> bool {
         false
@@ -131,6 +139,13 @@ impl<O: Operator> Operator for RowsBeforeErrors<O> {
 
     fn at_most(&mut self, rows: usize) {
         self.operator.at_most(rows);
+    }
+
+    fn skip(&mut self, context: &mut ExecutionContext<'_>, rows: usize) -> Result<usize> {
+        match self.error {
+            Some(_) => Ok(0),
+            None => self.operator.skip(context, rows),
+        }
     }
 
     fn has_vectors(&self) -> bool {

@@ -7,11 +7,23 @@ use farbird_types::decimal::Decimal;
 use farbird_types::{
     BlobId, CharacterSet, Date, Error, Result, Text, Time, TimeTz, Timestamp, TimestampTz, Value, ZoneId, isc,
 };
+use farbird_vector::{Column, Vectors};
 
 /// Appends a row.
 pub(super) fn append_row(row: &[Value], out: &mut Vec<u8>) {
     append_length(row.len(), out);
     row.iter().for_each(|value| append_value(value, out));
+}
+
+/// Appends a row of some that are by columns.
+pub(super) fn append_row_of(rows: &Vectors, row: usize, out: &mut Vec<u8>) {
+    append_length(rows.width(), out);
+    for position in 0..rows.width() {
+        match rows.column(position) {
+            Some(Column::Values(values)) => append_value(values.get(row).unwrap_or(&Value::Null), out),
+            _ => append_value(&rows.value(row, position), out),
+        }
+    }
 }
 
 /// Takes a row off the beginning of bytes.
@@ -26,6 +38,20 @@ pub(super) fn take_row(bytes: &mut &[u8]) -> Result<Vec<Value>> {
         row.push(take_value(bytes)?);
     }
     Ok(row)
+}
+
+/// As [`take_row`], each value to the end of its column.
+///
+/// # Errors
+/// `io_error` if the bytes hold no row of so many columns.
+pub(super) fn take_row_to(bytes: &mut &[u8], columns: &mut [Vec<Value>]) -> Result<()> {
+    if take_length(bytes)? != columns.len() {
+        return Err(damaged());
+    }
+    columns.iter_mut().try_for_each(|column| {
+        column.push(take_value(bytes)?);
+        Ok(())
+    })
 }
 
 /// Appends bytes behind their length.
@@ -201,6 +227,13 @@ mod tests {
         let mut rest = bytes.as_slice();
         assert_eq!(take_row(&mut rest).unwrap(), row);
         assert!(rest.is_empty());
+        let mut of_columns = Vec::new();
+        append_row_of(&Vectors::of_rows(1, &row, &[true; 14]), 0, &mut of_columns);
+        assert_eq!(of_columns, bytes);
+        let mut columns = vec![Vec::new(); row.len()];
+        take_row_to(&mut bytes.as_slice(), &mut columns).unwrap();
+        assert_eq!(columns.concat(), row);
+        assert!(take_row_to(&mut bytes.as_slice(), &mut columns[1..]).is_err());
         for end in 0..bytes.len() {
             assert!(take_row(&mut &bytes[..end]).is_err(), "{end}");
         }

@@ -3,13 +3,15 @@
 //! Several streams may share a file: each hands over what it has collected when its buffer is full, and remembers where
 //! that stands. The file's space is given back when the last of its streams is dropped.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use farbird_budget::{StatementBudget, TemporaryFile};
 use farbird_types::{Result, Value};
+use farbird_vector::Vectors;
 use parking_lot::Mutex;
 
-use crate::row_codec::{append_bytes, append_row, damaged, take_bytes, take_row};
+use crate::row_codec::{append_bytes, append_row, append_row_of, damaged, take_bytes, take_row};
 
 /// What a stream collects before it writes, and reads at a time.
 const BUFFER_BYTES: usize = 16 << 10;
@@ -55,6 +57,9 @@ pub(crate) struct RowReader {
     /// Where the next record begins in the buffer.
     next: usize,
     rows_left: u64,
+    /// Where the latest one stands there: its key, and its row.
+    key: Range<usize>,
+    row: Range<usize>,
 }
 
 impl StreamFile {
@@ -78,10 +83,30 @@ impl RowWriter {
     /// # Errors
     /// As [`TemporaryFile::append`].
     pub(crate) fn push(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
+        self.push_with(key, |buffer| append_row(row, buffer))
+    }
+
+    /// Appends a row of some that are by columns.
+    ///
+    /// # Errors
+    /// As [`RowWriter::push`].
+    pub(crate) fn push_of(&mut self, key: &[u8], rows: &Vectors, row: usize) -> Result<()> {
+        self.push_with(key, |buffer| append_row_of(rows, row, buffer))
+    }
+
+    /// Appends a row as it was read.
+    ///
+    /// # Errors
+    /// As [`RowWriter::push`].
+    pub(crate) fn push_encoded(&mut self, key: &[u8], row: &[u8]) -> Result<()> {
+        self.push_with(key, |buffer| buffer.extend_from_slice(row))
+    }
+
+    fn push_with(&mut self, key: &[u8], append_row: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let start = self.buffer.len();
         self.buffer.extend([0; LENGTH_BYTES]);
         append_bytes(key, &mut self.buffer);
-        append_row(row, &mut self.buffer);
+        append_row(&mut self.buffer);
         let length = self.buffer.len() - start - LENGTH_BYTES;
         let length = u32::try_from(length).map_err(|_| damaged())?.to_le_bytes();
         if let Some(place) = self.buffer.get_mut(start..start + LENGTH_BYTES) {
@@ -137,6 +162,8 @@ impl RowStream {
             buffer: Vec::new(),
             next: 0,
             rows_left: self.rows,
+            key: 0..0,
+            row: 0..0,
         }
     }
 }
@@ -147,18 +174,41 @@ impl RowReader {
     /// # Errors
     /// `io_error` if the file cannot be read.
     pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<Value>)>> {
-        if self.rows_left == 0 {
+        if !self.advance()? {
             return Ok(None);
+        }
+        Ok(Some((self.key().to_vec(), take_row(&mut self.row())?)))
+    }
+
+    /// Goes on to the next row; false if there is none.
+    ///
+    /// # Errors
+    /// `io_error` if the file cannot be read.
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        if self.rows_left == 0 {
+            return Ok(false);
         }
         self.rows_left -= 1;
         let length = self.ahead(LENGTH_BYTES)?.first_chunk().map(|length| u32::from_le_bytes(*length));
         self.next += LENGTH_BYTES;
         let length = usize::try_from(length.ok_or_else(damaged)?).map_err(|_| damaged())?;
         let mut record = self.ahead(length)?;
-        let key = take_bytes(&mut record)?.to_vec();
-        let row = take_row(&mut record)?;
+        let key = take_bytes(&mut record)?.len();
+        let row = record.len();
         self.next += length;
-        Ok(Some((key, row)))
+        self.row = self.next - row..self.next;
+        self.key = self.row.start - key..self.row.start;
+        Ok(true)
+    }
+
+    /// The key of the row that it has gone on to.
+    pub(crate) fn key(&self) -> &[u8] {
+        self.buffer.get(self.key.clone()).unwrap_or_default()
+    }
+
+    /// That row, as it was encoded.
+    pub(crate) fn row(&self) -> &[u8] {
+        self.buffer.get(self.row.clone()).unwrap_or_default()
     }
 
     /// The next bytes, read from the file as far as they are not in the buffer.

@@ -4,6 +4,7 @@ use farbird_session::Interrupt;
 use farbird_types::{Result, Value};
 
 use crate::batch::Batch;
+use crate::row_stream::RowWriter;
 
 /// Rows with keys, as they are kept in memory to be sorted.
 pub(crate) trait RowsInMemory: Sized {
@@ -25,8 +26,20 @@ pub(crate) trait RowsInMemory: Sized {
     /// Of rows in order, so many are kept.
     fn truncate(&mut self, rows: usize);
 
-    /// The next row with its key.
-    fn next(&mut self) -> Option<(Vec<u8>, Vec<Value>)>;
+    /// The key of the next row.
+    fn head_key(&self) -> Option<&[u8]>;
+
+    /// The values of the next row, which are given away.
+    fn take_head(&mut self) -> Vec<Value>;
+
+    /// Writes the next row with its key.
+    ///
+    /// # Errors
+    /// As [`RowWriter::push`].
+    fn write_head(&self, run: &mut RowWriter) -> Result<()>;
+
+    /// Goes on by so many rows at most; gives how many those are.
+    fn advance(&mut self, rows: usize) -> usize;
 
     /// Appends the next rows to a batch until it is full.
     fn hand_out(&mut self, batch: &mut Batch);

@@ -269,6 +269,14 @@ impl Operator for ProjectOperator {
         self.input.at_most(rows);
     }
 
+    fn skip(&mut self, context: &mut ExecutionContext<'_>, rows: usize) -> Result<usize> {
+        match self.columns {
+            Some(_) => self.input.skip(context, rows),
+            // An item may fail.
+            None => Ok(0),
+        }
+    }
+
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         let is_volatile = self.project.items.iter().any(Expression::is_volatile);
         if let Some(Expression::Column(position)) = self.project.items.get(column).filter(|_| !is_volatile) {
@@ -501,6 +509,11 @@ impl Operator for LimitOperator {
 impl LimitOperator {
     fn next_within(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
         let limit = batch.limit();
+        // What only goes on says so; others make the rows that are dropped.
+        if self.to_skip > 0 && self.to_hand_out > 0 {
+            let rows = usize::try_from(self.to_skip).unwrap_or(usize::MAX);
+            self.to_skip -= self.input.skip(context, rows)? as u64;
+        }
         while self.to_hand_out > 0 {
             // Rows past the limit are not even asked for: they may be expensive, or have side effects.
             let wanted = self.to_skip.saturating_add(self.to_hand_out);

@@ -51,6 +51,10 @@ impl Operator for SortOperator {
         self.at_most = Some(rows);
     }
 
+    fn skip(&mut self, context: &mut ExecutionContext<'_>, rows: usize) -> Result<usize> {
+        self.sorting.skip(context, rows)
+    }
+
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         if !self.sort.keys.iter().any(|key| key.value.is_volatile()) {
             self.sorting.input.restrict(column, keys);
@@ -122,8 +126,9 @@ struct Sorting {
     unique: bool,
     /// So many rows will be asked for at most.
     rows_max: usize,
-    /// The columns that are looked at, those of the keys among them.
+    /// The columns that are looked at, those of the keys among them, and those of rows that are handed out.
     wanted: Vec<bool>,
+    handed_out: Vec<bool>,
     rows: Ordered,
     filled: bool,
 }
@@ -151,6 +156,7 @@ impl Sorting {
             unique,
             rows_max: usize::MAX,
             wanted: vec![true; width],
+            handed_out: vec![true; width],
             rows: Ordered::Few(FewRows::default()),
             filled: false,
         }
@@ -158,6 +164,7 @@ impl Sorting {
 
     fn want(&mut self, columns: &[bool]) {
         self.wanted = columns.to_vec();
+        self.handed_out = columns.to_vec();
         self.keys.want(&mut self.wanted);
         self.input.want(&self.wanted);
     }
@@ -181,6 +188,16 @@ impl Sorting {
         Ok(!batch.is_empty())
     }
 
+    fn skip(&mut self, context: &mut ExecutionContext<'_>, rows: usize) -> Result<usize> {
+        if !self.filled {
+            self.fill(context)?;
+        }
+        match &mut self.rows {
+            Ordered::Few(sorted) => Ok(sorted.skip(rows)),
+            Ordered::Many(sorted) => sorted.skip(rows, &context.session.interrupt),
+        }
+    }
+
     fn next_vectors(
         &mut self,
         context: &mut ExecutionContext<'_>,
@@ -194,9 +211,11 @@ impl Sorting {
             Ordered::Few(rows) => {
                 let mut batch = Batch::new(self.wanted.len(), rows_max.min(BATCH_ROWS_MAX));
                 rows.hand_out(&mut batch);
-                Vectors::of_rows(batch.len(), batch.values(), &self.wanted)
+                Vectors::of_rows(batch.len(), batch.values(), &self.handed_out)
             }
-            Ordered::Many(rows) => rows.take(rows_max, &self.wanted, &context.session.interrupt)?,
+            Ordered::Many(rows) => {
+                rows.take(rows_max, &self.handed_out, &context.session.interrupt, |_| {})?
+            }
         };
         Ok(!vectors.is_empty())
     }
@@ -219,21 +238,24 @@ impl Sorting {
     fn sorted_columns(&mut self, context: &mut ExecutionContext<'_>) -> Result<Sorted<KeyedColumns>> {
         let mut sorter = self.sorter(context);
         let keys = &mut self.keys;
+        let handed_out = &self.handed_out;
         if keys.are_for_any_thread() {
             let mut keys = keys.clone();
             for_each_prepared(
                 self.input.as_mut(),
                 COLUMN_ROWS_MAX,
                 context,
-                move |rows, context| {
+                move |mut rows, context| {
                     let keys = keys.of(&rows, context)?;
+                    rows.keep_columns(handed_out);
                     Ok(WithKeys(rows, keys))
                 },
                 |WithKeys(rows, keys), context| sorter.push_columns(rows, keys, &context.session.interrupt),
             )?;
         } else {
-            for_each(self.input.as_mut(), COLUMN_ROWS_MAX, context, |rows, context| {
+            for_each(self.input.as_mut(), COLUMN_ROWS_MAX, context, |mut rows, context| {
                 let keys = keys.of(&rows, context)?;
+                rows.keep_columns(handed_out);
                 sorter.push_columns(rows, keys, &context.session.interrupt)
             })?;
         }
@@ -254,11 +276,14 @@ impl Sorting {
         }
         let mut sorter = self.sorter(context);
         let columns_of = |batch: &Batch| Vectors::of_rows(batch.len(), batch.values(), &self.wanted);
-        sorter.push_columns(columns_of(&first), keys, &context.session.interrupt)?;
+        let mut rows = columns_of(&first);
+        rows.keep_columns(&self.handed_out);
+        sorter.push_columns(rows, keys, &context.session.interrupt)?;
         drop(first);
         while has_more {
-            let rows = columns_of(&batch);
+            let mut rows = columns_of(&batch);
             let keys = self.keys.of(&rows, context)?;
+            rows.keep_columns(&self.handed_out);
             sorter.push_columns(rows, keys, &context.session.interrupt)?;
             has_more = self.input.next(context, &mut batch)?;
         }

@@ -111,6 +111,15 @@ impl SortKeys {
         blobs: &mut BlobKeys,
         context: &mut ExecutionContext<'_>,
     ) -> Result<KeyBytes> {
+        if self.may_be_of_blobs(rows) {
+            self.by_rows(rows, Some(blobs), context)
+        } else {
+            self.of(rows, context)
+        }
+    }
+
+    /// Whether [`SortKeys::of_contents`] may have to read BLOBs.
+    pub(crate) fn may_be_of_blobs(&self, rows: &Vectors) -> bool {
         let has_blobs = |column: Option<&Column>| match column {
             Some(Column::Values(values)) => values.iter().any(|value| matches!(value, Value::Blob(_))),
             _ => false,
@@ -123,11 +132,7 @@ impl SortKeys {
                     || part.value.columns().iter().any(|position| has_blobs(rows.column(*position)))
             }
         };
-        if self.parts.iter().any(may_be_blobs) {
-            self.by_rows(rows, Some(blobs), context)
-        } else {
-            self.of(rows, context)
-        }
+        self.parts.iter().any(may_be_blobs)
     }
 
     /// The keys of rows.
@@ -265,6 +270,12 @@ impl KeyBytes {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// Whether each of them has so many bytes at most.
+    pub(crate) fn are_at_most(&self, bytes: usize) -> bool {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).all(|(start, end)| end - start <= bytes)
     }
 
     /// What they take in memory.

@@ -4,25 +4,27 @@
 //! ([`RowsInMemory`]), in files rows. Whatever goes through many rows looks at the interrupt. Memory and files are charged to the
 //! statement.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
-use farbird_budget::{HelpingThread, Reservation, StatementBudget};
+use farbird_budget::{HelpingThread, Reservation, StatementBudget, row_bytes};
 use farbird_session::Interrupt;
 use farbird_types::{Result, Value};
-use farbird_vector::Vectors;
+use farbird_vector::{Column, Vectors};
 
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::Batch;
 use crate::keyed_columns::{KeyedColumns, PUSHED_ROWS_MAX};
 use crate::keyed_rows::KeyedRows;
-use crate::row_stream::{RowReader, RowStream, StreamFile};
+use crate::row_codec::{take_row, take_row_to};
+use crate::row_stream::{RowReader, RowStream, RowWriter, StreamFile};
 use crate::rows_in_memory::RowsInMemory;
 use crate::sort_keys::KeyBytes;
 
 /// So many runs of one level are merged into one of the next, so that a row is written again a few times at most.
 const RUNS_MAX: usize = 64;
+
+/// So many rows of runs are put together at a time for whoever takes rows by columns, or so many bytes of them.
+const MERGED_ROWS_MAX: usize = 1_024;
+const MERGED_TEXT_BYTES: usize = 1 << 20;
 
 /// Fewer rows are sorted before other threads would have begun.
 const THREADED_ROWS_MIN: usize = 1 << 15;
@@ -59,20 +61,22 @@ pub(crate) struct Sorted<M = KeyedRows> {
     merge: Option<Merge>,
 }
 
-/// Runs being merged, with the rows in memory as the last of them.
+/// Runs being merged, with the rows in memory as the last of them. Rows stay encoded until somebody wants them.
 struct Merge {
     runs: Vec<RowReader>,
-    /// The next row of each.
-    heads: BinaryHeap<Head>,
+    /// The next row of each run that has one, as a heap: none comes before the one at half its place.
+    heads: Vec<Head>,
     unique: bool,
+    /// The key of the row that was handed out last, where no other one may have it.
     latest: Option<Vec<u8>>,
 }
 
+#[derive(Clone, Copy)]
 struct Head {
-    key: Vec<u8>,
+    /// The first bytes of its key, zeros behind a shorter one.
+    prefix: u128,
     /// Which run it comes from: of equal keys the older one is first.
     run: usize,
-    row: Vec<Value>,
 }
 
 impl Sorter<KeyedRows> {
@@ -219,13 +223,13 @@ impl<M: RowsInMemory> Sorter<M> {
     /// As [`Sorter::push`].
     pub(crate) fn finish(mut self, interrupt: &Interrupt) -> Result<Sorted<M>> {
         self.sort(interrupt)?;
-        let mut memory = self.rows;
+        let memory = self.rows;
         // Those that have been merged most often are the oldest.
         let runs = self.levels.iter().rev().flat_map(|level| &level.runs);
         let runs: Vec<RowReader> = runs.map(RowStream::read).collect();
         let merge = match runs.is_empty() {
             true => None,
-            false => Some(Merge::start(runs, &mut memory, self.unique, interrupt)?),
+            false => Some(Merge::start(runs, &memory, self.unique, interrupt)?),
         };
         Ok(Sorted { memory, _reserved: Some(self.memory), merge })
     }
@@ -252,7 +256,10 @@ impl<M: RowsInMemory> Sorter<M> {
     /// Writes the rows in memory, which are in order, as a run.
     fn write_run(&mut self, interrupt: &Interrupt) -> Result<()> {
         let mut rows = std::mem::replace(&mut self.rows, M::none(self.unique));
-        self.add_run(0, || Ok(rows.next()), interrupt)?;
+        self.add_run(0, interrupt, |run| {
+            rows.write_head(run)?;
+            Ok(rows.advance(1) > 0)
+        })?;
         drop(rows);
         self.memory.clear();
         let mut level = 0;
@@ -262,27 +269,32 @@ impl<M: RowsInMemory> Sorter<M> {
             full.file = StreamFile::new(self.memory.budget())?;
             let readers = runs.iter().map(RowStream::read).collect();
             let mut nothing = M::none(false);
-            let mut merge = Merge::start(readers, &mut nothing, self.unique, interrupt)?;
-            self.add_run(level + 1, || merge.next(&mut nothing, interrupt), interrupt)?;
+            let mut merge = Merge::start(readers, &nothing, self.unique, interrupt)?;
+            self.add_run(level + 1, interrupt, |run| {
+                if let Some(reader) = merge.heads.first().and_then(|head| merge.runs.get(head.run)) {
+                    run.push_encoded(reader.key(), reader.row())?;
+                }
+                merge.advance(&mut nothing)
+            })?;
             level += 1;
         }
         Ok(())
     }
 
+    /// Adds a run of what `write_next` writes, row after row until it says that there is none.
     fn add_run(
         &mut self,
         level: usize,
-        mut next: impl FnMut() -> Result<Option<(Vec<u8>, Vec<Value>)>>,
         interrupt: &Interrupt,
+        mut write_next: impl FnMut(&mut RowWriter) -> Result<bool>,
     ) -> Result<()> {
         if self.levels.len() <= level {
             self.levels.push(Level { file: StreamFile::new(self.memory.budget())?, runs: Vec::new() });
         }
         let Some(level) = self.levels.get_mut(level) else { return Ok(()) };
         let mut run = level.file.writer();
-        while let Some((key, row)) = next()? {
+        while write_next(&mut run)? {
             interrupt.check()?;
-            run.push(&key, &row)?;
         }
         level.runs.push(Arc::new(run.finish()?));
         Ok(())
@@ -290,27 +302,7 @@ impl<M: RowsInMemory> Sorter<M> {
 }
 
 impl Sorted<KeyedColumns> {
-    /// The values of the next row; its key takes the place of what is in `key`.
-    ///
-    /// # Errors
-    /// As [`Sorted::next`].
-    pub(crate) fn next_with(
-        &mut self,
-        key: &mut Vec<u8>,
-        interrupt: &Interrupt,
-    ) -> Result<Option<Vec<Value>>> {
-        if self.merge.is_none()
-            && let Some(row) = self.memory.next_with(key)
-        {
-            return Ok(Some(row));
-        }
-        Ok(self.next(interrupt)?.map(|(next_key, row)| {
-            *key = next_key;
-            row
-        }))
-    }
-
-    /// The next rows by columns, those of `wanted`, so many at most; none at the end.
+    /// The next rows by columns, those of `wanted`, so many at most; none at the end. `note` is called with the key of each.
     ///
     /// # Errors
     /// As [`Sorted::next`].
@@ -319,17 +311,46 @@ impl Sorted<KeyedColumns> {
         rows_max: usize,
         wanted: &[bool],
         interrupt: &Interrupt,
+        mut note: impl FnMut(&[u8]),
     ) -> Result<Vectors> {
         if self.merge.is_none() {
-            let rows = self.memory.take(rows_max);
+            let rows = self.memory.take(rows_max, note);
             if rows.is_empty() {
                 self.let_go();
             }
             return Ok(rows);
         }
-        let mut batch = Batch::new(wanted.len(), rows_max.min(BATCH_ROWS_MAX));
-        self.hand_out(&mut batch, interrupt)?;
-        Ok(Vectors::of_rows(batch.len(), batch.values(), wanted))
+        let mut columns = vec![Vec::new(); wanted.len()];
+        let (mut rows, mut text_bytes) = (0, 0);
+        while rows < rows_max.min(MERGED_ROWS_MAX) && text_bytes < MERGED_TEXT_BYTES {
+            interrupt.check()?;
+            let Some(key) = self.head_key() else { break };
+            note(key);
+            text_bytes += self.take_head_to(&mut columns)?;
+            self.advance()?;
+            rows += 1;
+        }
+        if rows == 0 {
+            self.let_go();
+        }
+        let column = |(values, wanted): (Vec<Value>, &bool)| wanted.then(|| Column::of_values(values));
+        Ok(Vectors::new(rows, columns.into_iter().zip(wanted).map(column).collect()))
+    }
+
+    /// Puts each value of the next row to the end of its column; gives how many bytes that took in memory or in a file.
+    fn take_head_to(&mut self, columns: &mut [Vec<Value>]) -> Result<usize> {
+        match self.merge.as_ref().and_then(Merge::reader) {
+            Some(reader) => {
+                take_row_to(&mut reader.row(), columns)?;
+                Ok(reader.row().len())
+            }
+            None => {
+                let row = self.memory.take_head();
+                let bytes = row_bytes(&row);
+                columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+                Ok(bytes)
+            }
+        }
     }
 }
 
@@ -344,14 +365,83 @@ impl<M: RowsInMemory> Sorted<M> {
     /// # Errors
     /// `io_error` if a temporary file cannot be read; the interrupt's.
     pub(crate) fn next(&mut self, interrupt: &Interrupt) -> Result<Option<(Vec<u8>, Vec<Value>)>> {
-        let row = match &mut self.merge {
-            None => self.memory.next(),
-            Some(merge) => merge.next(&mut self.memory, interrupt)?,
-        };
-        if row.is_none() {
+        let mut key = Vec::new();
+        Ok(self.next_with(&mut key, interrupt)?.map(|row| (key, row)))
+    }
+
+    /// The values of the next row; its key takes the place of what is in `key`.
+    ///
+    /// # Errors
+    /// As [`Sorted::next`].
+    pub(crate) fn next_with(
+        &mut self,
+        key: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Vec<Value>>> {
+        interrupt.check()?;
+        let Some(head_key) = self.head_key() else {
             self.let_go();
+            return Ok(None);
+        };
+        key.clear();
+        key.extend_from_slice(head_key);
+        let row = self.take_head()?;
+        self.advance()?;
+        Ok(Some(row))
+    }
+
+    /// Goes on by so many rows at most; gives how many those are.
+    ///
+    /// # Errors
+    /// As [`Sorted::next`].
+    pub(crate) fn skip(&mut self, rows: usize, interrupt: &Interrupt) -> Result<usize> {
+        if self.merge.is_none() {
+            return Ok(self.memory.advance(rows));
         }
-        Ok(row)
+        let mut skipped = 0;
+        while skipped < rows && self.has_next() {
+            interrupt.check()?;
+            self.advance()?;
+            skipped += 1;
+        }
+        Ok(skipped)
+    }
+
+    /// Whether there is a next row.
+    fn has_next(&self) -> bool {
+        match &self.merge {
+            Some(merge) => !merge.heads.is_empty(),
+            None => self.memory.len() > 0,
+        }
+    }
+
+    /// The key of the next row.
+    fn head_key(&self) -> Option<&[u8]> {
+        match &self.merge {
+            Some(merge) => merge.heads.first().map(|head| key_of(&merge.runs, *head, &self.memory)),
+            None => self.memory.head_key(),
+        }
+    }
+
+    /// The values of the next row, which are given away.
+    fn take_head(&mut self) -> Result<Vec<Value>> {
+        match self.merge.as_ref().and_then(Merge::reader) {
+            Some(reader) => take_row(&mut reader.row()),
+            None => Ok(self.memory.take_head()),
+        }
+    }
+
+    /// Goes on to the row behind the next one.
+    fn advance(&mut self) -> Result<()> {
+        match &mut self.merge {
+            Some(merge) => {
+                merge.advance(&mut self.memory)?;
+            }
+            None => {
+                self.memory.advance(1);
+            }
+        }
+        Ok(())
     }
 
     /// Appends the next rows to a batch until it is full.
@@ -366,9 +456,13 @@ impl<M: RowsInMemory> Sorted<M> {
             }
             return Ok(());
         }
-        while !batch.is_full() {
-            let Some((_, row)) = self.next(interrupt)? else { break };
-            batch.push(row);
+        while !batch.is_full() && self.has_next() {
+            interrupt.check()?;
+            batch.push(self.take_head()?);
+            self.advance()?;
+        }
+        if batch.is_empty() {
+            self.let_go();
         }
         Ok(())
     }
@@ -382,41 +476,106 @@ impl<M: RowsInMemory> Sorted<M> {
 impl Merge {
     fn start(
         runs: Vec<RowReader>,
-        memory: &mut impl RowsInMemory,
+        memory: &impl RowsInMemory,
         unique: bool,
         interrupt: &Interrupt,
     ) -> Result<Merge> {
-        let mut merge = Merge { runs, heads: BinaryHeap::new(), unique, latest: None };
-        for run in 0..=merge.runs.len() {
+        let mut merge = Merge { runs, heads: Vec::new(), unique, latest: None };
+        for run in 0..merge.runs.len() {
             interrupt.check()?;
-            let head = read(&mut merge.runs, run, memory)?;
-            merge.heads.extend(head);
+            if let Some(reader) = merge.runs.get_mut(run)
+                && reader.advance()?
+            {
+                merge.heads.push(Head { prefix: prefix(reader.key()), run });
+            }
+        }
+        if let Some(key) = memory.head_key() {
+            merge.heads.push(Head { prefix: prefix(key), run: merge.runs.len() });
+        }
+        for place in (0..merge.heads.len() / 2).rev() {
+            merge.sink(place, memory);
         }
         Ok(merge)
     }
 
-    fn next(
-        &mut self,
-        memory: &mut impl RowsInMemory,
-        interrupt: &Interrupt,
-    ) -> Result<Option<(Vec<u8>, Vec<Value>)>> {
-        loop {
-            interrupt.check()?;
-            let Some(mut top) = self.heads.peek_mut() else { return Ok(None) };
-            // The next row of the same run takes the place of the one that is given.
-            let Head { key, row, .. } = match read(&mut self.runs, top.run, memory)? {
-                Some(head) => std::mem::replace(&mut *top, head),
-                None => PeekMut::pop(top),
-            };
-            if !self.unique {
-                return Ok(Some((key, row)));
+    /// The run that the next row comes from; none if that is in memory.
+    fn reader(&self) -> Option<&RowReader> {
+        self.runs.get(self.heads.first()?.run)
+    }
+
+    /// Goes on to the row behind the next one, past others with its key if rows are unique; false at the end.
+    fn advance(&mut self, memory: &mut impl RowsInMemory) -> Result<bool> {
+        let Some(first) = self.heads.first() else { return Ok(false) };
+        if self.unique {
+            let latest = self.latest.get_or_insert_default();
+            latest.clear();
+            latest.extend_from_slice(key_of(&self.runs, *first, memory));
+        }
+        self.step(memory)?;
+        while self.unique
+            && let Some(first) = self.heads.first()
+            && self.latest.as_deref() == Some(key_of(&self.runs, *first, memory))
+        {
+            self.step(memory)?;
+        }
+        Ok(!self.heads.is_empty())
+    }
+
+    /// The next row of the same run takes the place of the first one.
+    fn step(&mut self, memory: &mut impl RowsInMemory) -> Result<()> {
+        let Some(first) = self.heads.first_mut() else { return Ok(()) };
+        let key = match self.runs.get_mut(first.run) {
+            Some(reader) => reader.advance()?.then(|| reader.key()),
+            None => {
+                memory.advance(1);
+                memory.head_key()
             }
-            if self.latest.as_ref() != Some(&key) {
-                self.latest = Some(key.clone());
-                return Ok(Some((key, row)));
+        };
+        match key {
+            Some(key) => first.prefix = prefix(key),
+            None => {
+                self.heads.swap_remove(0);
             }
         }
+        self.sink(0, memory);
+        Ok(())
     }
+
+    /// Lets a head sink below those that come before it.
+    fn sink(&mut self, mut place: usize, memory: &impl RowsInMemory) {
+        loop {
+            let (left, right) = (2 * place + 1, 2 * place + 2);
+            let first = if self.is_before(right, left, memory) { right } else { left };
+            if !self.is_before(first, place, memory) {
+                return;
+            }
+            self.heads.swap(place, first);
+            place = first;
+        }
+    }
+
+    /// Whether one head comes before another; none is behind all of them.
+    fn is_before(&self, one: usize, other: usize, memory: &impl RowsInMemory) -> bool {
+        let (Some(one), Some(other)) = (self.heads.get(one), self.heads.get(other)) else {
+            return one < self.heads.len();
+        };
+        let by_key = || key_of(&self.runs, *one, memory).cmp(key_of(&self.runs, *other, memory));
+        one.prefix.cmp(&other.prefix).then_with(by_key).then_with(|| one.run.cmp(&other.run)).is_lt()
+    }
+}
+
+/// The key of the next row of a run; those in memory are the last run.
+fn key_of<'a>(runs: &'a [RowReader], head: Head, memory: &'a impl RowsInMemory) -> &'a [u8] {
+    match runs.get(head.run) {
+        Some(reader) => reader.key(),
+        None => memory.head_key().unwrap_or_default(),
+    }
+}
+
+fn prefix(key: &[u8]) -> u128 {
+    let mut bytes = [0; size_of::<u128>()];
+    bytes.iter_mut().zip(key).for_each(|(place, byte)| *place = *byte);
+    u128::from_be_bytes(bytes)
 }
 
 /// Threads that help to sort so many rows, where so many may be at it, the statement's own included.
@@ -427,42 +586,6 @@ pub(crate) fn helping_threads(
 ) -> Vec<HelpingThread> {
     let wanted = if rows < THREADED_ROWS_MIN { 1 } else { workers };
     (1..wanted).map_while(|_| budget.account().helping_thread()).collect()
-}
-
-/// The next row of a run; those in memory are the last run.
-fn read(runs: &mut [RowReader], run: usize, memory: &mut impl RowsInMemory) -> Result<Option<Head>> {
-    let row = match runs.get_mut(run) {
-        Some(reader) => reader.next()?,
-        None => memory.next(),
-    };
-    Ok(row.map(|(key, row)| Head { key, run, row }))
-}
-
-impl Head {
-    /// The first row is the greatest: that is the one on top of a heap.
-    fn rank(&self, other: &Head) -> Ordering {
-        (&other.key, other.run).cmp(&(&self.key, self.run))
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Head) -> bool {
-        self.rank(other).is_eq()
-    }
-}
-
-impl Eq for Head {}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Head) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Head {
-    fn cmp(&self, other: &Head) -> Ordering {
-        self.rank(other)
-    }
 }
 
 #[cfg(test)]
@@ -534,7 +657,7 @@ mod tests {
         // By rows and by columns in turns.
         let mut batch = Batch::new(3, 50);
         loop {
-            let rows = sorted.take(300, &[true; 3], &interrupt).unwrap();
+            let rows = sorted.take(300, &[true; 3], &interrupt, |_| {}).unwrap();
             batch.reset(3);
             sorted.hand_out(&mut batch, &interrupt).unwrap();
             if rows.is_empty() && batch.is_empty() {
@@ -575,6 +698,31 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn rows_are_passed_over_in_memory_and_in_files() {
+        let interrupt = Interrupt::new();
+        for memory in [u64::MAX, 200_000] {
+            let server = Account::server(Limits { statement_memory: memory, ..Limits::default() });
+            let mut sorter = Sorter::by_columns(false, usize::MAX, 1, &server.statement());
+            for numbers in (0..20_000u32).rev().collect::<Vec<_>>().chunks(500) {
+                let mut keys = KeyBytes::default();
+                numbers.iter().for_each(|number| keys.push(&number.to_be_bytes()));
+                let values: Vec<_> =
+                    numbers.iter().map(|number| Value::integer(i64::from(*number))).collect();
+                sorter.push_columns(Vectors::of_rows(500, &values, &[true]), keys, &interrupt).unwrap();
+            }
+            let mut sorted = sorter.finish(&interrupt).unwrap();
+            assert_eq!(sorted.merge.is_some(), memory < u64::MAX);
+            for (skipped, number) in [(0, 0), (7_000, 7_001), (12_000, 19_002)] {
+                assert_eq!(sorted.skip(skipped, &interrupt).unwrap(), skipped);
+                let row = sorted.next(&interrupt).unwrap().unwrap().1;
+                assert_eq!(row, [Value::integer(number)]);
+            }
+            assert_eq!(sorted.skip(5_000, &interrupt).unwrap(), 997);
+            assert!(sorted.next(&interrupt).unwrap().is_none());
         }
     }
 

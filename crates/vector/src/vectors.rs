@@ -83,6 +83,15 @@ impl Vectors {
         Vectors { rows: places.len(), columns }
     }
 
+    /// Drops the columns that are not wanted: they are not there any more.
+    pub fn keep_columns(&mut self, wanted: &[bool]) {
+        for (position, column) in self.columns.iter_mut().enumerate() {
+            if !wanted.get(position).is_some_and(|wanted| *wanted) {
+                *column = None;
+            }
+        }
+    }
+
     /// Drops the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         if rows < self.rows {
@@ -121,6 +130,21 @@ impl Vectors {
             }
         }
         self.rows += other.rows;
+    }
+
+    /// The rows of parts of the same width, one part after the other. Columns are put together one by one: meanwhile rows take as much
+    /// more as one of their columns does. Columns that are not there in one of the parts are not there.
+    #[must_use]
+    pub fn of_parts(mut parts: Vec<Vectors>) -> Vectors {
+        if parts.iter().any(|part| !part.is_empty()) {
+            parts.retain(|part| !part.is_empty());
+        }
+        if parts.len() <= 1 {
+            return parts.pop().unwrap_or_default();
+        }
+        let width = parts.first().map_or(0, Vectors::width);
+        let columns = (0..width).map(|position| column_of_parts(&mut parts, position)).collect();
+        Vectors { rows: parts.iter().map(Vectors::len).sum(), columns }
     }
 
     /// The columns.
@@ -185,6 +209,16 @@ impl<T: Copy + Default> Operand<'_, T> {
 }
 
 impl<T: Copy + Default> Operand<'static, T> {
+    /// Makes room for so many values more, and no others.
+    fn reserve(&mut self, rows: usize) {
+        if let Values::Many(Cow::Owned(values)) = &mut self.values {
+            values.reserve_exact(rows);
+        }
+        if let Nulls::Some(Cow::Owned(nulls)) = &mut self.nulls {
+            nulls.reserve_exact(rows);
+        }
+    }
+
     /// Appends what another one has for so many rows, to so many that it has itself.
     fn append(&mut self, rows: usize, other: &Operand<'_, T>, more: usize) {
         let nulls_of =
@@ -294,6 +328,16 @@ impl Column<'static> {
         }
     }
 
+    /// Makes room for so many rows more, and no others.
+    fn reserve(&mut self, rows: usize) {
+        match self {
+            Column::Numbers(numbers, _) => numbers.reserve(rows),
+            Column::Doubles(doubles) | Column::Floats(doubles) => doubles.reserve(rows),
+            Column::Truths(truths) => truths.reserve_exact(rows),
+            Column::Values(values) => values.reserve_exact(rows),
+        }
+    }
+
     /// How many values appending another column makes of numbers, at most.
     fn converted(&self, rows: usize, other: &Column<'_>, more: usize) -> usize {
         match (self, other) {
@@ -355,6 +399,24 @@ impl Column<'static> {
             Column::Values(values) => values.resize(rows + more, Value::Null),
         }
     }
+}
+
+/// A column of all rows of some parts, of which it is taken; `None` if one of them has none.
+fn column_of_parts(parts: &mut [Vectors], position: usize) -> Option<Column<'static>> {
+    let rows: usize = parts.iter().map(Vectors::len).sum();
+    let mut taken =
+        parts.iter_mut().map(|part| (part.columns.get_mut(position).and_then(Option::take), part.rows));
+    let (first, mut appended) = taken.next()?;
+    let mut whole = first?.into_owned(appended);
+    whole.reserve(rows - appended);
+    for (part, more) in taken {
+        match (&mut whole, part?) {
+            (Column::Values(values), Column::Values(others)) => values.extend(others.into_iter().take(more)),
+            (whole, part) => whole.append(appended, &part, more),
+        }
+        appended += more;
+    }
+    Some(whole)
 }
 
 /// A column of rows of several parts; `None` if one of those has none. What it takes is in proportion to the rows: there may be
@@ -483,6 +545,11 @@ mod tests {
                 both.append(3, &Column::of_values(more.clone()), 3);
                 let expected: Vec<Value> = values.iter().chain(&more).cloned().collect();
                 assert_eq!(shown(&both, 6), format!("{expected:?}"));
+                let parts = [&values, &more, &values];
+                let expected: Vec<&Value> = parts.into_iter().flatten().collect();
+                let whole = Vectors::of_parts(parts.map(|part| Vectors::of_rows(3, part, &[true])).into());
+                assert_eq!(whole.len(), 9);
+                assert_eq!(shown(whole.column(0).unwrap(), 9), format!("{expected:?}"));
                 let part = |values: &Vec<Value>| Vectors::of_rows(3, values, &[true]);
                 let mut parts = [part(&values), Vectors::default(), part(&more)];
                 let taken = Vectors::take_from(&mut parts, &[(2, 1), (0, 0), (2, 0), (0, 2)]);
