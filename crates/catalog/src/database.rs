@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use farbird_store::Store;
+use farbird_store::{Store, Tally};
 use farbird_types::{Error, isc};
 use parking_lot::{Mutex, RwLock};
 
@@ -41,6 +41,8 @@ pub struct Database {
     pub users: Arc<dyn UserDirectory>,
     /// What the statements of its attachments have taken.
     pub budget: Arc<Account>,
+    /// What attachments that have ended did with rows.
+    pub tally: Arc<Tally>,
     /// Attachments by id, for MON$ATTACHMENTS and shutdown.
     pub attachments: Mutex<BTreeMap<u64, Arc<Session>>>,
     /// What its transactions tell others of.
@@ -85,6 +87,7 @@ impl Database {
             budget: budget.open(),
             catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),
+            tally: Arc::default(),
             attachments: Mutex::new(BTreeMap::new()),
             events: Arc::default(),
             external: OnceLock::new(),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use farbird_session::trace::TableWork;
+use farbird_store::Counted;
 use farbird_types::{Error, Result, isc};
 
 use crate::privileges::object_type;
@@ -11,6 +13,15 @@ impl Catalog {
     /// A table, view or system table.
     pub fn relation(&self, name: &str) -> Option<&Arc<Relation>> {
         self.relations.get(name)
+    }
+
+    /// What was done with the rows of tables that are there, by name: for trace sessions.
+    pub fn table_work(&self, counted: &Counted) -> Vec<TableWork> {
+        let named = counted.relations().into_iter().filter_map(|(id, counters)| {
+            let name = self.relation_by_id(RelationId(id.0))?.name.clone();
+            Some(TableWork { name, counters })
+        });
+        named.collect()
     }
 
     /// A relation by number.

@@ -192,6 +192,7 @@ impl World {
             interrupt,
             activity: Mutex::new(Activity::default()),
             budget: budget.open(),
+            tally: Arc::default(),
             tracer: Tracer::unwatched(),
         };
         Ok(World {

@@ -63,7 +63,8 @@ pub use farbird_store::{CodecId, SeekFrom, SegmentRead, StoreOptions};
 /// What stores have done, for those who watch.
 pub mod store_figures {
     pub use farbird_store::{
-        CacheFigures, FileFigures, LockFigures, StoreFigures, SweepFigures, SweepState, TIME_BOUNDS, Times,
+        CacheFigures, Counted, FileFigures, LockFigures, RecordCounter, StoreFigures, SweepFigures,
+        SweepState, TIME_BOUNDS, Times,
     };
 }
 

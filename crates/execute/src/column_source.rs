@@ -9,7 +9,7 @@ use std::sync::Arc;
 use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::{Access, Filter, Node, TableScan};
 use farbird_record::{ColumnValues, ColumnVector};
-use farbird_store::{BlockColumns, ColumnBatch, RelationScan};
+use farbird_store::{BlockColumns, ColumnBatch, RecordCounter, RelationScan};
 use farbird_types::{Error, Result, SqlType, Value};
 use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
 use farbird_vector::{Column, Failed, Nulls, Operand, Vectors};
@@ -372,6 +372,9 @@ impl ColumnSource {
             Some(named) => named.places(&self.batch.row_ids()),
             None => (0..self.batch.len() as u32).collect(),
         };
+        let counter = if self.named.is_some() { RecordCounter::IdxReads } else { RecordCounter::SeqReads };
+        let tally = context.transaction.store.tally();
+        tally.add(self.scan.layout.id, counter, self.selection.len() as u64);
         if let Some(measure) = &mut self.measure {
             measure.picked(self.selection.len());
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use farbird_budget::{Reservation, row_bytes};
 use farbird_expression::{ExecutionContext, ProcedureRows, evaluate_all};
 use farbird_plan::{ProcedureScan, SystemScan, WorkingRow};
+use farbird_store::{RecordCounter, RelationId};
 use farbird_types::{Error, Result, Value};
 
 use crate::batch::Batch;
@@ -36,6 +37,12 @@ impl Operator for SystemScanOperator {
                 }
             }
             let rows = context.above.system_tables.rows(&self.scan.relation, &wanted, context)?;
+            // The others are about the live server: Firebird counts no rows of theirs.
+            if self.scan.relation.name.starts_with("RDB$") {
+                let relation = RelationId(self.scan.relation.id.0);
+                let tally = context.transaction.store.tally();
+                tally.add(relation, RecordCounter::SeqReads, rows.len() as u64);
+            }
             let memory = self.memory.insert(context.budget.reserve());
             memory.grow(rows.iter().map(|row| row_bytes(row)).sum())?;
             self.rows = Some(rows);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farbird_budget::{Reservation, heap_bytes};
 use farbird_expression::{ExecutionContext, row_of_db_key};
 use farbird_plan::{Access, Count, Lock, TableScan};
-use farbird_store::{IndexScan, RowBatch, RowId, ScanDirection, StoreError};
+use farbird_store::{IndexScan, RecordCounter, RowBatch, RowId, ScanDirection, StoreError};
 use farbird_types::{Result, Value};
 
 use crate::batch::{Batch, row_number};
@@ -183,6 +183,9 @@ impl Operator for TableScanOperator {
                         .read_row(&self.scan.layout, &context.view, row, &self.scan.columns)
                         .map_err(|error| context.transaction.status_of(error))?;
                     if let Some(values) = found {
+                        if matches!(self.scan.access, Access::RowKeys(_)) {
+                            store.tally().add(self.scan.layout.id, RecordCounter::IdxReads, 1);
+                        }
                         batch.push(values.into_iter().chain(self.scan.row_number.then(|| row_number(row))));
                         break;
                     }

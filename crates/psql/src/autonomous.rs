@@ -26,6 +26,7 @@ pub(super) fn begin(context: &ExecutionContext<'_>) -> Result<Transaction> {
     let cancel = context.session.interrupt.cancel.clone();
     let (store, current) =
         context.database.store.begin_with(options, cancel, |_| context.database.catalog())?;
+    let store = store.counted_by(outer.store.tally());
     Ok(Transaction {
         store: match outer.store.session() {
             Some(session) => store.of_session(Arc::clone(session)),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use farbird_catalog::{Routine, RoutineParameter};
 use farbird_expression::{ExecutionContext, ProcedureRows};
 use farbird_session::trace::{Event, Outcome, TracedParameter, TracedTransaction, TracedTrigger, Work};
+use farbird_store::Counted;
 use farbird_types::{Result, Value};
 
 /// A call that is told of.
@@ -32,8 +33,17 @@ fn parameter(described: &RoutineParameter, value: &Value) -> TracedParameter {
     TracedParameter { sql_type: described.sql_type, value: value.clone() }
 }
 
-fn work(elapsed: Duration, rows: u64) -> Work {
-    Work { elapsed, rows, changed: None }
+/// What the transaction has done with rows so far.
+fn counted(context: &ExecutionContext<'_>) -> Counted {
+    let store = &context.transaction.store;
+    store.hand_over_counts();
+    store.tally().counted()
+}
+
+/// What has come of a call that took so long and has done this.
+fn work(elapsed: Duration, rows: u64, done: &Counted, context: &ExecutionContext<'_>) -> Work {
+    let tables = context.transaction.current_catalog().table_work(done);
+    Work { elapsed, rows, pages: done.pages(), tables }
 }
 
 /// Calls a stored function, and tells of it.
@@ -49,11 +59,12 @@ pub(super) fn function(
     }
     let told = Call::of(routine, &inputs, context);
     tracer.function_started(&told.name, &told.within, &told.inputs);
-    let begun = Instant::now();
+    let (before, begun) = (counted(context), Instant::now());
     let result = call(inputs, context);
+    let elapsed = begun.elapsed();
     let given = result.as_ref().ok().zip(routine.outputs.first());
     let given = given.map(|(value, described)| parameter(described, value));
-    let work = work(begun.elapsed(), 0);
+    let work = work(elapsed, 0, &counted(context).since(&before), context);
     let tracer = &context.session.tracer;
     tracer.function_finished(&told.name, &told.within, &told.inputs, given.as_ref(), &work);
     result
@@ -72,9 +83,11 @@ pub(super) fn procedure(
     }
     let told = Call::of(routine, &inputs, context);
     tracer.procedure_started(&told.name, &told.within, &told.inputs);
-    let begun = Instant::now();
+    let (before, begun) = (counted(context), Instant::now());
     let row = call(inputs, context);
-    let (work, outcome) = (work(begun.elapsed(), 0), Outcome::of(&row));
+    let elapsed = begun.elapsed();
+    let done = counted(context).since(&before);
+    let (work, outcome) = (work(elapsed, 0, &done, context), Outcome::of(&row));
     let tracer = &context.session.tracer;
     tracer.procedure_finished(&told.name, &told.within, &told.inputs, &work, outcome);
     row
@@ -93,9 +106,11 @@ pub(super) fn selectable(
     }
     let told = Call::of(routine, &inputs, context);
     tracer.procedure_started(&told.name, &told.within, &told.inputs);
-    let begun = Instant::now();
+    let (before, begun) = (counted(context), Instant::now());
     let source = open(inputs, context)?;
-    Ok(Box::new(TracedRows { source, call: Some(told), elapsed: begun.elapsed(), rows: 0 }))
+    let elapsed = begun.elapsed();
+    let done = counted(context).since(&before);
+    Ok(Box::new(TracedRows { source, call: Some(told), elapsed, done, rows: 0 }))
 }
 
 /// The rows of a selectable procedure that is told of.
@@ -104,19 +119,22 @@ struct TracedRows {
     /// Taken when it is told of.
     call: Option<Call>,
     elapsed: Duration,
+    done: Counted,
     rows: u64,
 }
 
 impl ProcedureRows for TracedRows {
     fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        let begun = Instant::now();
+        let (before, begun) = (counted(context), Instant::now());
         let row = self.source.next(context);
         self.elapsed += begun.elapsed();
+        self.done.add_all(&counted(context).since(&before));
         match &row {
             Ok(Some(_)) => self.rows += 1,
             Ok(None) | Err(_) => {
                 if let Some(told) = self.call.take() {
-                    let (work, outcome) = (work(self.elapsed, self.rows), Outcome::of(&row));
+                    let (work, outcome) =
+                        (work(self.elapsed, self.rows, &self.done, context), Outcome::of(&row));
                     let tracer = &context.session.tracer;
                     tracer.procedure_finished(&told.name, &told.within, &told.inputs, &work, outcome);
                 }
@@ -142,9 +160,11 @@ pub(super) fn trigger(
     let trigger = TracedTrigger { name, relation, moment: &moment };
     let within = context.transaction.traced(context.session);
     tracer.trigger_started(trigger, &within);
-    let begun = Instant::now();
+    let (before, begun) = (counted(context), Instant::now());
     let fired = fire(context);
-    let (work, outcome) = (work(begun.elapsed(), 0), Outcome::of(&fired));
+    let elapsed = begun.elapsed();
+    let done = counted(context).since(&before);
+    let (work, outcome) = (work(elapsed, 0, &done, context), Outcome::of(&fired));
     context.session.tracer.trigger_finished(trigger, &within, &work, outcome);
     fired
 }

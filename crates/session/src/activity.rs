@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, O
 use std::time::Duration;
 
 use farbird_budget::{Account, StatementBudget};
+use farbird_store::{Counted, Tally};
 use farbird_types::decimal::DecimalContext;
 use farbird_types::{Date, Time, Timestamp, TimestampTz, ZoneId};
 use parking_lot::Mutex;
@@ -45,6 +46,8 @@ pub struct Session {
     pub activity: Mutex<Activity>,
     /// What its statements have taken.
     pub budget: Arc<Account>,
+    /// What was done with rows in transactions of its that have ended.
+    pub tally: Arc<Tally>,
     /// Tells trace sessions what happens in it.
     pub tracer: Tracer,
 }
@@ -125,6 +128,8 @@ pub struct TransactionActivity {
     pub initial_id: u64,
     /// Its parameters.
     pub parameters: TransactionParameters,
+    /// What it does with rows.
+    pub tally: Arc<Tally>,
 }
 
 /// A line of MON$STATEMENTS. Runs are noted without a lock: statements may be short.
@@ -136,6 +141,8 @@ pub struct StatementActivity {
     pub explained_plan: String,
     /// What it has taken.
     pub budget: Arc<StatementBudget>,
+    /// What it has done with rows in runs that have ended.
+    pub counted: Mutex<Counted>,
     /// Transaction in which it runs or ran last; 0 before its first run.
     transaction: AtomicU64,
     state: AtomicU8,
@@ -181,6 +188,7 @@ impl StatementActivity {
             sql,
             explained_plan,
             budget,
+            counted: Mutex::default(),
             transaction: AtomicU64::new(0),
             state: AtomicU8::new(StatementState::Idle as u8),
             since: AtomicU64::new(NEVER),

@@ -15,6 +15,7 @@ use crate::block::{Block, UnpackedRoom};
 use crate::figures::CacheFigures;
 use crate::identifiers::IdMap;
 use crate::keyspace;
+use crate::page_work;
 use crate::substrate::{
     Entries, KeyBounds, KeyRoom, KeySpan, RowSpaces, Slice, Space, SubstrateState, VisitKey, WriteBatch,
 };
@@ -109,6 +110,7 @@ impl BlockCache {
     pub(crate) fn block_of(&self, relation: RelationId, row: RowId) -> Option<Arc<Block>> {
         let mut kept = self.blocks.lock();
         let (key, block) = kept.find(relation, row)?;
+        page_work::has_fetched();
         self.counts.hits.fetch_add(1, Ordering::Relaxed);
         if self.unpacked.bytes() > self.room.unpacked_bytes {
             kept.remove_neighbour(key, |other| other.is_unpacked());
@@ -249,6 +251,7 @@ impl TouchedBlocks {
 
 impl SubstrateState for CachedState {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
+        page_work::has_fetched();
         self.base.get(space, key)
     }
 
@@ -261,6 +264,7 @@ impl SubstrateState for CachedState {
     }
 
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {
+        page_work::has_fetched();
         self.base.scan(space, span, direction)
     }
 
@@ -271,6 +275,7 @@ impl SubstrateState for CachedState {
         room: &mut KeyRoom,
         visit: VisitKey<'_>,
     ) -> Result<()> {
+        page_work::has_fetched();
         self.base.visit_keys(space, span, room, visit)
     }
 

@@ -15,6 +15,7 @@ use crate::keys::EntrySpan;
 use crate::keyspace;
 use crate::layout::IndexDefinition;
 use crate::substrate::{Direction, Entries, KeyRoom, Slice, Space, SubstrateState, is_empty_span};
+use crate::tally::RecordCounter;
 use crate::transaction::Core;
 use crate::{
     IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, RowId, StoreError, Transaction,
@@ -187,59 +188,62 @@ impl IndexScan {
         }
         let inner = &transaction.store().inner;
         transaction.lock_to_read(layout.id)?;
-        let core = transaction.core()?;
+        let mut core = transaction.core()?;
         let snapshot = inner.snapshot();
-        // Where a range begins its keys are shown one by one, which takes less than a scan if they are few.
-        let is_beginning = self.last.is_none()
-            && self.span.start.is_some()
-            && self.direction == Direction::Forward
-            && !core.writes.entries.contains_key(&index.id);
-        let entries = match is_beginning {
-            true => None,
-            false => Some(self.entries(&*snapshot, &core, index)?),
-        };
-        let mut rows = EntryRows {
-            transaction,
-            core: &core,
-            relation: layout.id,
-            index,
-            columns: &self.columns,
-            view: &self.view,
-            finder: RowFinder::new(inner, &*snapshot, layout.id)?,
-            decoder: RowDecoder::new(inner, layout, &self.columns.decoded),
-            own_key: &mut self.own_key,
-        };
-        let (is_single, last) = (self.is_single, &mut self.last);
         let (mut is_at_end, mut has_single) = (true, false);
-        let mut take = |entry: &[u8]| -> Result<bool> {
-            if let Some(row) = rows.take(entry, &mut batch.values)? {
-                batch.rows.push(row);
-                has_single = is_single;
-            }
-            is_at_end = !has_single && batch.rows.len() < rows_max.max(1);
-            if !is_at_end {
-                let last = last.get_or_insert_default();
-                last.clear();
-                last.extend_from_slice(entry);
-            }
-            Ok(is_at_end)
-        };
-        match entries {
-            Some(mut entries) => {
-                while let Some(entry) = entries.next()? {
-                    if !take(&entry)? {
-                        break;
+        {
+            // Where a range begins its keys are shown one by one, which takes less than a scan if they are few.
+            let is_beginning = self.last.is_none()
+                && self.span.start.is_some()
+                && self.direction == Direction::Forward
+                && !core.writes.entries.contains_key(&index.id);
+            let entries = match is_beginning {
+                true => None,
+                false => Some(self.entries(&*snapshot, &core, index)?),
+            };
+            let mut rows = EntryRows {
+                transaction,
+                core: &core,
+                relation: layout.id,
+                index,
+                columns: &self.columns,
+                view: &self.view,
+                finder: RowFinder::new(inner, &*snapshot, layout.id)?,
+                decoder: RowDecoder::new(inner, layout, &self.columns.decoded),
+                own_key: &mut self.own_key,
+            };
+            let (is_single, last) = (self.is_single, &mut self.last);
+            let mut take = |entry: &[u8]| -> Result<bool> {
+                if let Some(row) = rows.take(entry, &mut batch.values)? {
+                    batch.rows.push(row);
+                    has_single = is_single;
+                }
+                is_at_end = !has_single && batch.rows.len() < rows_max.max(1);
+                if !is_at_end {
+                    let last = last.get_or_insert_default();
+                    last.clear();
+                    last.extend_from_slice(entry);
+                }
+                Ok(is_at_end)
+            };
+            match entries {
+                Some(mut entries) => {
+                    while let Some(entry) = entries.next()? {
+                        if !take(&entry)? {
+                            break;
+                        }
                     }
                 }
-            }
-            None => {
-                let start = self.span.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
-                let end = self.span.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-                let space = Space::Index(index.id);
-                snapshot.visit_keys(space, (start, end), &mut self.entry, &mut take)?;
+                None => {
+                    let start = self.span.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
+                    let end = self.span.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                    let space = Space::Index(index.id);
+                    snapshot.visit_keys(space, (start, end), &mut self.entry, &mut take)?;
+                }
             }
         }
         self.finished = is_at_end || has_single;
+        core.pending.add(self.layout.id, RecordCounter::IdxReads, batch.rows.len() as u64);
         Ok(!batch.is_empty())
     }
 

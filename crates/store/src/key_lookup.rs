@@ -14,6 +14,7 @@ use crate::entry_rows::EntryRows;
 use crate::keyed_projection::KeyedProjection;
 use crate::keyspace;
 use crate::substrate::{KeyRoom, KeySpan, Space};
+use crate::tally::RecordCounter;
 use crate::{IndexId, Projection, ReadView, RelationLayout, Result, RowId, StoreError, Transaction};
 
 /// Looks rows up by whole keys of a unique index. A value: between two look-ups it holds nothing but room for the next one.
@@ -67,7 +68,7 @@ impl KeyLookup {
         let span: KeySpan<'_> = (Bound::Included(&self.start), end);
         let inner = &transaction.store().inner;
         transaction.lock_to_read(layout.id)?;
-        let core = transaction.core()?;
+        let mut core = transaction.core()?;
         let snapshot = inner.snapshot();
         let mut rows = EntryRows {
             transaction,
@@ -94,6 +95,8 @@ impl KeyLookup {
                 }
             }
         }
-        Ok(found.get())
+        let found = found.get();
+        core.pending.add(self.layout.id, RecordCounter::IdxReads, u64::from(found.is_some()));
+        Ok(found)
     }
 }

@@ -45,6 +45,7 @@ mod merge;
 mod named_commits;
 mod numbers;
 mod options;
+mod page_work;
 mod pending_keys;
 mod posted_events;
 mod recovery;
@@ -61,6 +62,7 @@ mod statistics;
 mod store;
 pub mod substrate;
 mod sweep;
+mod tally;
 mod temporary;
 mod transaction;
 mod version;
@@ -88,11 +90,13 @@ pub use layout::{
 };
 pub use named_commits::{CommitName, CommitOutcome};
 pub use options::{Access, Isolation, LockLevel, StoreOptions, TransactionOptions, Wait};
+pub use page_work::PageCounters;
 pub use relation_statistics::{ColumnStatistics, IndexStatistics, RelationStatistics};
 pub use scan::{BlockColumns, Projection, RelationScan, RowBatch, ScannedBlocks, SkipBlock};
 pub use shrink::{Shrunk, shrink};
 pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
+pub use tally::{Counted, RecordCounter, RecordCounters, Tally};
 pub use transaction::{
     LaterChange, PreparedTransaction, RowUpdate, Savepoint, SessionRelations, Transaction,
 };

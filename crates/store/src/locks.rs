@@ -223,6 +223,8 @@ pub(crate) struct Waiter<'a> {
     deadline: Option<Instant>,
     /// Whether it takes those in limbo for running ones.
     ignores_limbo: bool,
+    /// Whether it had to wait.
+    pub(crate) has_waited: bool,
 }
 
 impl<'a> Waiter<'a> {
@@ -232,7 +234,8 @@ impl<'a> Waiter<'a> {
         cancel: &'a CancelFlag,
         touched: &'a TouchedShards,
     ) -> Waiter<'a> {
-        Waiter { transaction, wait, cancel, touched, deadline: None, ignores_limbo: false }
+        let (deadline, ignores_limbo, has_waited) = (None, false, false);
+        Waiter { transaction, wait, cancel, touched, deadline, ignores_limbo, has_waited }
     }
 
     /// As one who takes transactions in limbo for running ones that do not end in time, or not.
@@ -573,6 +576,7 @@ impl LockTable {
         let wake = Arc::new(Condvar::new());
         state.arrivals += 1;
         self.counts.waits.fetch_add(1, Ordering::Relaxed);
+        waiter.has_waited = true;
         let arrival = state.arrivals;
         let since = Instant::now();
         let waiting = Waiting { holders, awaited, since, arrival, end: None, wake: Arc::clone(&wake) };

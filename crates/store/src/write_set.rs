@@ -344,14 +344,15 @@ impl RelationWrites {
         Some((row, self.inserted(row, change)?))
     }
 
-    /// Takes back the inserts after `change`. Spilled runs that lose rows are taken out whole.
-    fn undo_inserts(&mut self, change: u64) -> Vec<Run> {
+    /// Takes back the inserts after `change`, and counts them. Spilled runs that lose rows are taken out whole.
+    fn undo_inserts(&mut self, change: u64, undone: &mut u64) -> Vec<Run> {
         let mut spilled = Vec::new();
         while let Some(run) = self.runs.last_mut() {
             let visible = run.visible(change);
             if visible == run.len() {
                 break;
             }
+            *undone += (run.len() - visible) as u64;
             match &mut run.rows {
                 RunRows::Spilled(_) => spilled.extend(self.runs.pop()),
                 RunRows::InMemory(rows) => {
@@ -717,26 +718,29 @@ impl WriteSet {
         }
     }
 
-    /// Undoes all changes after `savepoint`. Tells `gone` the index entries that are taken out, and gives the runs with
-    /// rows to take out of the file, and what was done to locks.
-    pub(crate) fn undo(
-        &mut self,
-        savepoint: u64,
-        mut gone: impl FnMut(IndexId, &[u8]),
-    ) -> (Vec<(RelationId, Run)>, Vec<UndoneLock>) {
+    /// Undoes all changes after `savepoint`. Tells `gone` the index entries that are taken out.
+    pub(crate) fn undo(&mut self, savepoint: u64, mut gone: impl FnMut(IndexId, &[u8])) -> Undone {
         let mut spilled = Vec::new();
         let mut locks = Vec::new();
+        let mut rows: IdMap<RelationId, u64> = IdMap::default();
         for (relation, writes) in &mut self.relations {
-            spilled.extend(writes.undo_inserts(savepoint).into_iter().map(|run| (*relation, run)));
+            let mut undone = 0;
+            let runs = writes.undo_inserts(savepoint, &mut undone);
+            spilled.extend(runs.into_iter().map(|run| (*relation, run)));
+            if undone > 0 {
+                rows.insert(*relation, undone);
+            }
         }
         let WriteSet { journal, relations, entries, catalog, .. } = self;
         let mut undo = |undo: Undo, key: &[u8]| match undo {
             Undo::Row(relation, row) | Undo::LockedRow(relation, row) => {
                 if let Some(writes) = relations.get_mut(&relation)
                     && let Entry::Occupied(mut changed) = writes.changed.entry(row)
-                    && !changed.get_mut().undo(savepoint)
                 {
-                    changed.remove();
+                    *rows.entry(relation).or_default() += 1;
+                    if !changed.get_mut().undo(savepoint) {
+                        changed.remove();
+                    }
                 }
                 if matches!(undo, Undo::LockedRow(..)) {
                     locks.push(UndoneLock::Row { relation, row: RowId(row) });
@@ -769,8 +773,18 @@ impl WriteSet {
             }
         };
         while journal.undo_latest(savepoint, &mut undo) {}
-        (spilled, locks)
+        Undone { spilled, locks, rows }
     }
+}
+
+/// What an undo leaves to be done.
+pub(crate) struct Undone {
+    /// Runs with rows to take out of the file.
+    pub(crate) spilled: Vec<(RelationId, Run)>,
+    /// What was done to locks.
+    pub(crate) locks: Vec<UndoneLock>,
+    /// How many changes of rows were undone.
+    pub(crate) rows: IdMap<RelationId, u64>,
 }
 
 /// Removes from a chain the values that no live view or savepoint tells from their successors.

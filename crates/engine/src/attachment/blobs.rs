@@ -196,13 +196,15 @@ impl Attachment {
         let database = Arc::clone(self.database());
         let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
         let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
-        match &mut blob.state {
+        let read = match &mut blob.state {
             BlobState::Reading(reader) => reader
                 .read_segment(&transaction.store, bytes_max, out)
                 .map_err(|error| database.status(error)),
             BlobState::Converted(converted) => Ok(converted.read(bytes_max, out)),
             BlobState::Writing { .. } => Err(Error::new(isc::SEGSTR_NO_READ)),
-        }
+        };
+        self.session.tally.take_pages();
+        read
     }
 
     /// Moves the place of the next read; gives it back, counted from the beginning. Stream BLOBs only.

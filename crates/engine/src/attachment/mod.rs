@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use farbird_store::SessionRelations;
+use farbird_store::{Counted, PageCounters, SessionRelations, Tally};
 use farbird_types::{Result, ZoneId};
 use parking_lot::Mutex;
 
@@ -44,6 +44,7 @@ use crate::open_databases::OpenDatabases;
 use crate::session::events::Listener;
 use crate::session::trace::{Tracer, Traces};
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
+use crate::system::{of_session, pages_of};
 
 pub(crate) use login::MappedLogin;
 
@@ -125,6 +126,7 @@ impl Attachment {
             interrupt,
             activity: Mutex::new(Activity::default()),
             budget: database.budget.open(),
+            tally: Tally::below(&database.tally),
             tracer,
         });
         database.attachments.lock().insert(session.id, Arc::clone(&session));
@@ -170,6 +172,23 @@ impl Attachment {
     /// Whether queries hurry to their first rows where neither they nor SET OPTIMIZE say.
     pub fn set_default_first_rows(&self, first_rows: bool) {
         self.session.settings.lock().default_first_rows = first_rows;
+    }
+
+    /// What it has done with rows so far: pairs of a relation's number and its counters, for `isc_info_read_seq_count` and its likes.
+    pub fn counted(&self) -> Counted {
+        for slot in self.transactions.values() {
+            slot.transaction.store.hand_over_counts();
+        }
+        of_session(&self.session)
+    }
+
+    /// What was done with the pages of its database: `isc_info_reads` and its likes.
+    pub fn database_pages(&self) -> PageCounters {
+        self.session.tally.take_pages();
+        for slot in self.transactions.values() {
+            slot.transaction.store.hand_over_counts();
+        }
+        pages_of(self.database())
     }
 
     /// The database's file: with its folder for administrators, its name alone for others.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farbird_sql::{Dialect, ParseOptions, ast};
-use farbird_store::ReadView;
+use farbird_store::{Counted, ReadView};
 use farbird_types::convert::CastContext;
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
@@ -51,6 +51,8 @@ pub(super) struct StatementSlot {
     pub(super) is_written: bool,
     /// Its run, if trace sessions are to be told of the end.
     pub(super) traced: Option<TracedRun>,
+    /// What its run has done with rows, if trace sessions are to be told of that.
+    pub(super) told_counts: Option<Counted>,
     /// What MON$STATEMENTS shows of it, once it is prepared.
     activity: Option<Arc<StatementActivity>>,
     pub(super) prepared: Option<Prepared>,
@@ -166,6 +168,7 @@ impl Attachment {
             open: None,
             cursor_name: None,
             counts: RecordCounts::default(),
+            told_counts: None,
             prepared_memory: None,
             budget: self.session.budget.statement(),
         };
@@ -189,6 +192,7 @@ impl Attachment {
     ) -> Result<Arc<StatementDescription>> {
         let begun = self.session.tracer.wants(Event::Prepare).then(Instant::now);
         let prepared = self.prepare_text(handle, transaction, sql, dialect, false);
+        self.session.tally.take_pages();
         if let Some(begun) = begun {
             self.tell_prepared(handle, transaction, sql, begun.elapsed(), trace::Outcome::of(&prepared));
         }
@@ -844,6 +848,7 @@ impl Attachment {
         let user_changes = transaction.transaction.user_changes.get_mut().len();
         let transaction = &*transaction.transaction;
         let (view, savepoint) = transaction.store.begin_statement()?;
+        transaction.store.begin_run();
         if let Some(activity) = &slot.activity {
             activity.set_timeout(options.timeout);
             activity.begin(view.transaction().0, now, timer);
@@ -883,6 +888,7 @@ impl Attachment {
             (context.view, savepoint) = transaction.store.begin_statement()?;
         };
         slot.counts = context.counts;
+        transaction.store.end_run(|run| count_run(run, slot.activity.as_deref(), &mut slot.told_counts));
         *parameters = context.parameters;
         let view = context.view;
         let result = result
@@ -1018,6 +1024,7 @@ impl Attachment {
         if let Some(activity) = &slot.activity {
             activity.set_state(StatementState::Active);
         }
+        transaction.store.begin_run();
         // A query goes on with the view that it was opened with; what a routine does next sees what it did before.
         let view = match &open.source {
             RowSource::Routine(..) => transaction.store.view()?,
@@ -1060,6 +1067,7 @@ impl Attachment {
         };
         slot.counts = context.counts;
         slot.counts.selected += progress.rows;
+        transaction.store.end_run(|run| count_run(run, slot.activity.as_deref(), &mut slot.told_counts));
         if let Some(traced) = &mut slot.traced {
             traced.has_ended |= progress.ended;
         }
@@ -1087,15 +1095,9 @@ impl Attachment {
 }
 
 impl Prepared {
-    /// The table that it changes, if it changes one by itself.
-    pub(super) fn changed_table(&self) -> Option<String> {
-        match &self.body {
-            Body::Plan(bound) => match &bound.action {
-                Action::Modify(plan) => Some(plan.action.target().relation.name.clone()),
-                Action::Select(_) => None,
-            },
-            _ => None,
-        }
+    /// What was done with the rows of tables, by their names.
+    pub(super) fn table_work(&self, counted: &Counted) -> Vec<trace::TableWork> {
+        self.catalog.table_work(counted)
     }
 
     /// Where the BLOBs of its rows come from.
@@ -1409,6 +1411,16 @@ fn scroll_name(to: Scroll) -> &'static str {
         Scroll::Last => "LAST",
         Scroll::Absolute(_) => "ABSOLUTE",
         Scroll::Relative(_) => "RELATIVE",
+    }
+}
+
+/// Adds what a run of a statement has done with rows to what is shown of the statement.
+fn count_run(run: &Counted, activity: Option<&StatementActivity>, told: &mut Option<Counted>) {
+    if let Some(activity) = activity {
+        activity.counted.lock().add_all(run);
+    }
+    if let Some(told) = told {
+        told.add_all(run);
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use farbird_store::Counted;
 use farbird_types::{Result, Value};
 
 use super::Attachment;
@@ -55,13 +56,14 @@ impl StatementSlot {
     /// Tells that its run has ended, if that is to be told.
     fn tell_finished(&mut self, tracer: &Tracer, outcome: Outcome) {
         let Some(run) = self.traced.take() else { return };
+        let told_counts = self.told_counts.take();
         let Some(statement) = self.told() else { return };
-        let counts = self.counts;
-        let changed = self.prepared.as_ref().and_then(Prepared::changed_table);
+        let counted = self.prepared.as_ref().zip(told_counts.as_ref());
         let work = Work {
             elapsed: run.elapsed,
-            rows: if run.has_ended || self.open.is_some() { counts.selected } else { 0 },
-            changed: changed.map(|table| (table, [counts.inserted, counts.updated, counts.deleted])),
+            rows: if run.has_ended || self.open.is_some() { self.counts.selected } else { 0 },
+            tables: counted.map(|(prepared, counted)| prepared.table_work(counted)).unwrap_or_default(),
+            pages: told_counts.as_ref().map(Counted::pages).unwrap_or_default(),
         };
         tracer.statement_finished(statement, run.within.as_ref(), &run.inputs, &work, outcome);
     }
@@ -122,7 +124,7 @@ impl Attachment {
             for slot in self.transactions.values() {
                 let transaction = slot.transaction.traced(&self.session);
                 let action = "ROLLBACK_TRANSACTION";
-                tracer.transaction_ended(action, &transaction, None, Duration::ZERO, Outcome::Done);
+                tracer.transaction_ended(action, &transaction, None, &Work::default(), Outcome::Done);
             }
         }
     }
@@ -150,13 +152,19 @@ impl Attachment {
         end: impl FnOnce(&mut Attachment) -> Result<()>,
     ) -> Result<()> {
         let wants = self.session.tracer.wants(Event::Transaction);
-        let Some(transaction) = self.traced_transaction(handle).filter(|_| wants) else { return end(self) };
+        let Some(transaction) = self.traced_transaction(handle).filter(|_| wants) else {
+            let ended = end(self);
+            self.session.tally.take_pages();
+            return ended;
+        };
         let begun = Instant::now();
         let ended = end(self);
+        let work =
+            Work { elapsed: begun.elapsed(), pages: self.session.tally.take_pages(), ..Work::default() };
         let goes_on_as = self.traced_transaction(handle).map(|transaction| transaction.id);
         let goes_on_as = goes_on_as.filter(|_| ended.is_ok());
         let tracer = &self.session.tracer;
-        tracer.transaction_ended(action, &transaction, goes_on_as, begun.elapsed(), Outcome::of(&ended));
+        tracer.transaction_ended(action, &transaction, goes_on_as, &work, Outcome::of(&ended));
         ended
     }
 
@@ -199,6 +207,9 @@ impl Attachment {
             })
             .collect();
         self.session.tracer.statement_started(statement, within.as_ref(), &inputs);
+        if let Some(slot) = self.statements.get_mut(&handle) {
+            slot.told_counts = Some(Counted::default());
+        }
         let begun = Instant::now();
         let execution = self.execute_prepared(handle, transaction, parameters, options);
         let elapsed = begun.elapsed();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farbird_sql::ast::DatabaseEvent;
 use farbird_store::{
     Access, CommitName, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, SessionRelations,
-    TransactionOptions, Wait,
+    Tally, TransactionOptions, Wait,
 };
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
@@ -109,7 +109,7 @@ impl Attachment {
         let temporary =
             self.temporary.get_or_insert_with(|| Arc::new(SessionRelations::new(&database.store)));
         let transaction = Transaction {
-            store: store.of_session(Arc::clone(temporary)),
+            store: store.of_session(Arc::clone(temporary)).counted_by(&Tally::below(&self.session.tally)),
             parameters,
             catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::default() }),
             user_changes: Mutex::new(Vec::new()),
@@ -123,6 +123,7 @@ impl Attachment {
                 started_at: clock::now(self.session.settings.lock().time_zone),
                 initial_id: transaction.store.id().0,
                 parameters: transaction.parameters.clone(),
+                tally: Arc::clone(transaction.store.tally()),
             },
         );
         let handle = TransactionHandle(self.new_handle());

@@ -8,12 +8,13 @@
 //! | `definitions` | the tables themselves, their domains, indexes and triggers |
 //! | `rows` | which rows a table has |
 //! | `row_set` | rows while they are made |
-//! | `tables`, `keys`, `code`, `access`, `constants`, `monitor`, `statistics`, `watch` | the rows, by subject |
+//! | `tables`, `keys`, `code`, `access`, `constants`, `counters`, `monitor`, `statistics`, `watch` | the rows, by subject |
 //! | `type_numbers` | types as RDB$FIELDS shows them |
 
 mod access;
 mod code;
 mod constants;
+mod counters;
 mod keys;
 mod monitor;
 pub(crate) mod program;
@@ -24,5 +25,6 @@ mod tables;
 mod type_numbers;
 mod watch;
 
+pub(crate) use counters::{of_session, pages_of};
 pub(crate) use monitor::stop;
 pub(crate) use rows::rows;

@@ -1,7 +1,7 @@
 //! Rows about the live server: MON$ tables.
 //!
-//! Administrators see everybody's attachments, others their own, and may stop them by DELETE. Counters of pages and records
-//! are not kept; their tables show zeros for every statistics id, so that joins with them give what they give in Firebird.
+//! Administrators see everybody's attachments, others their own, and may stop them by DELETE. What was counted of pages and
+//! records is in `counters`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,18 +21,18 @@ use crate::system::row_set::RowSet;
 const ODS_VERSION: (i64, i64) = (13, 1);
 
 /// MON$STAT_GROUP, with the first statistics id of each group.
-const DATABASE_GROUP: i64 = 0;
-const ATTACHMENT_GROUP: i64 = 1;
-const TRANSACTION_GROUP: i64 = 2;
-const STATEMENT_GROUP: i64 = 3;
+pub(super) const DATABASE_GROUP: i64 = 0;
+pub(super) const ATTACHMENT_GROUP: i64 = 1;
+pub(super) const TRANSACTION_GROUP: i64 = 2;
+pub(super) const STATEMENT_GROUP: i64 = 3;
 
 /// MON$STAT_ID: an INTEGER; the groups have a range of numbers each.
-fn stat_id(group: i64, number: u64) -> i64 {
+pub(super) fn stat_id(group: i64, number: u64) -> i64 {
     const IDS_PER_GROUP: u64 = 500_000_000;
     group * 500_000_000 + i64::try_from(number % IDS_PER_GROUP).unwrap_or(0)
 }
 
-fn number(value: u64) -> i64 {
+pub(super) fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
@@ -244,25 +244,6 @@ pub(super) fn compiled_statements(rows: &mut RowSet<'_, '_, '_>) {
             if !statement.explained_plan.is_empty() {
                 rows.blob("MON$EXPLAINED_PLAN", Some(&statement.explained_plan));
             }
-        }
-    }
-}
-
-/// A row of zeros for each statistics id: MON$IO_STATS, MON$RECORD_STATS.
-pub(super) fn counters(rows: &mut RowSet<'_, '_, '_>, columns: &[&str]) {
-    let mut ids = vec![(DATABASE_GROUP, stat_id(DATABASE_GROUP, 1))];
-    for session in sessions(rows) {
-        let activity = session.activity.lock();
-        ids.push((ATTACHMENT_GROUP, stat_id(ATTACHMENT_GROUP, session.id)));
-        ids.extend(
-            activity.transactions.keys().map(|id| (TRANSACTION_GROUP, stat_id(TRANSACTION_GROUP, *id))),
-        );
-        ids.extend(activity.statements.keys().map(|id| (STATEMENT_GROUP, stat_id(STATEMENT_GROUP, *id))));
-    }
-    for (group, id) in ids {
-        rows.row().number("MON$STAT_ID", id).number("MON$STAT_GROUP", group);
-        for column in columns {
-            rows.number(column, 0);
         }
     }
 }

@@ -5,7 +5,7 @@ use farbird_types::{Result, Value};
 use crate::catalog::Relation;
 use crate::expression::ExecutionContext;
 use crate::system::row_set::RowSet;
-use crate::system::{access, code, constants, keys, monitor, statistics, tables, watch};
+use crate::system::{access, code, constants, counters, keys, monitor, statistics, tables, watch};
 
 /// The rows of a system table as the transaction sees it: values by the position of the column.
 ///
@@ -72,15 +72,9 @@ pub(crate) fn rows(
         "FARBIRD$SERVER" => tables::server(&mut rows),
         "FARBIRD$TRANSACTIONS" => watch::transactions(&mut rows),
         "FARBIRD$TEMPORARY_SPACE" => monitor::temporary_space(&mut rows),
-        "MON$IO_STATS" | "MON$RECORD_STATS" => {
-            let counters: Vec<&str> = relation
-                .columns
-                .iter()
-                .map(|column| column.name.as_str())
-                .filter(|name| !matches!(*name, "MON$STAT_ID" | "MON$STAT_GROUP"))
-                .collect();
-            monitor::counters(&mut rows, &counters);
-        }
+        "MON$IO_STATS" => counters::pages(&mut rows),
+        "MON$RECORD_STATS" => counters::records(&mut rows),
+        "MON$TABLE_STATS" => counters::tables(&mut rows),
         _ => {}
     }
     rows.finish()

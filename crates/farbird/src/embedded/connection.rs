@@ -1,5 +1,6 @@
 //! A session with a database, and what stops it from elsewhere.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::prepared::{Prepared, StatementCache};
 use super::rows::{FromRow, Rows};
 use super::script::Script;
 use super::statement::Statement;
+use super::table_counts::{self, TableCounts};
 use super::transaction::{Transaction, TransactionOptions};
 
 /// A session with a database: transactions, statements, settings of its own.
@@ -271,6 +273,14 @@ impl Connection {
             run.execute(statement.text).map_err(|error| Fault::Script { line: statement.line, error })?;
         }
         run.commit()
+    }
+
+    /// What it has done with the rows of tables so far, by RDB$RELATION_ID.
+    ///
+    /// # Errors
+    /// That it is closed.
+    pub fn table_counts(&self) -> Result<BTreeMap<u32, TableCounts>> {
+        self.shared.with(|attachment| Ok(table_counts::of(attachment)))
     }
 
     /// What stops this connection's running statement from another thread.

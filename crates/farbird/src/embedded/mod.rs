@@ -14,6 +14,7 @@
 //! | `execute` | running statements, in a given transaction or one of their own |
 //! | `parameters`, `from_value`, `rows` | Rust's types to SQL's and back; rows |
 //! | `blob` | BLOBs as `Read`, `Write` and `Seek` |
+//! | `table_counts` | what a connection has done with the rows of tables |
 //! | `script` | statements that begin and end transactions themselves |
 //! | `error` | the one error |
 //!
@@ -34,6 +35,7 @@ mod prepared;
 mod rows;
 mod script;
 mod statement;
+mod table_counts;
 mod transaction;
 
 pub use blob::{Blob, BlobReader, BlobWriter};
@@ -52,4 +54,5 @@ pub use parameters::{Parameters, ToValue};
 pub use rows::{Column, ColumnIndex, FromRow, Row, Rows};
 pub use script::Script;
 pub use statement::{Statement, StatementKind};
+pub use table_counts::TableCounts;
 pub use transaction::{Isolation, Transaction, TransactionOptions};

@@ -1,9 +1,10 @@
 //! A session with a database file, on the embedded engine.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use farbird::{Connection, Row, Script, ToValue};
+use farbird::{Connection, Row, Script, TableCounts, ToValue};
 use farbird_types::{BlobId, CharacterSet, Error, SqlType, Value, isc};
 
 use super::load::{Load, LoadRow};
@@ -143,6 +144,10 @@ impl Session for EmbeddedSession<'_> {
         if let Err(error) = self.connection.execute("select 1 from rdb$database", ()) {
             tracing::debug!(%error, "took a late cancel");
         }
+    }
+
+    fn table_counts(&mut self) -> Result<BTreeMap<u32, TableCounts>, Error> {
+        self.connection.table_counts().map_err(failed)
     }
 
     fn counters(&self) -> Option<WireCounters> {

@@ -9,10 +9,12 @@ mod load;
 mod remote;
 mod unconnected;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use anyhow::Context;
+use farbird::TableCounts;
 use farbird_client::{ConnectOptions, Counters};
 use farbird_types::{BlobId, CharacterSet, Error, SqlType, Value, isc};
 
@@ -173,6 +175,9 @@ pub(crate) trait Session {
 
     /// Has a cancel that came too late for its statement not stop the next one.
     fn forget_cancel(&mut self);
+
+    /// What it has done so far with the rows of tables, by RDB$RELATION_ID.
+    fn table_counts(&mut self) -> Result<BTreeMap<u32, TableCounts>, Error>;
 
     /// Packets and bytes so far, of a session with a server.
     fn counters(&self) -> Option<WireCounters>;

@@ -1,9 +1,11 @@
 //! A session with a database of a server, over the wire.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use farbird::TableCounts;
 use farbird_client::blocking::{Batch, Connection, Pipeline};
 use farbird_client::{
     Column as ClientColumn, ConnectOptions, CreateOptions, Isolation, Outcome, Statement, Transaction,
@@ -308,6 +310,10 @@ impl Session for RemoteSession {
         }
     }
 
+    fn table_counts(&mut self) -> Result<BTreeMap<u32, TableCounts>, Error> {
+        Ok(table_counts(&self.connection.database_information(&TABLE_ITEMS)?))
+    }
+
     fn counters(&self) -> Option<WireCounters> {
         Some(self.connection.counters())
     }
@@ -320,6 +326,38 @@ impl Session for RemoteSession {
             ("Protocol", self.connection.version().number().to_string()),
         ])
     }
+}
+
+/// isc_info_read_seq_count and its likes, in the order of the fields of [`TableCounts`]; isc_info_end.
+const TABLE_ITEMS: [u8; 9] = [23, 24, 25, 26, 27, 28, 29, 30, 1];
+
+/// The counts of each table in an answer to [`TABLE_ITEMS`]: items with a length of two bytes, of entries with the number of a table in
+/// two bytes and a count in four. What has another form is passed over.
+fn table_counts(answer: &[u8]) -> BTreeMap<u32, TableCounts> {
+    let mut tables: BTreeMap<u32, TableCounts> = BTreeMap::new();
+    let mut rest = answer;
+    while let Some((&[item, low, high], behind)) = rest.split_first_chunk()
+        && let Some((entries, behind)) = behind.split_at_checked(u16::from_le_bytes([low, high]).into())
+    {
+        rest = behind;
+        for entry in entries.chunks_exact(6) {
+            let &[low, high, a, b, c, d] = entry else { continue };
+            let table = tables.entry(u16::from_le_bytes([low, high]).into()).or_default();
+            let count = u64::from(u32::from_le_bytes([a, b, c, d]));
+            match item {
+                23 => table.natural = count,
+                24 => table.indexed = count,
+                25 => table.inserted = count,
+                26 => table.updated = count,
+                27 => table.deleted = count,
+                28 => table.backed_out = count,
+                29 => table.purged = count,
+                30 => table.expunged = count,
+                _ => {}
+            }
+        }
+    }
+    tables
 }
 
 /// The BLOBs of a transaction's rows.

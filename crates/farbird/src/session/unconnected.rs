@@ -1,5 +1,8 @@
 //! The session of a shell that is connected to nothing yet.
 
+use std::collections::BTreeMap;
+
+use farbird::TableCounts;
 use farbird_types::{Error, Value, isc};
 
 use super::{Canceller, Description, Failure, Load, Ran, Session, Sink, WireCounters};
@@ -59,6 +62,10 @@ impl Session for Unconnected {
     }
 
     fn forget_cancel(&mut self) {}
+
+    fn table_counts(&mut self) -> Result<BTreeMap<u32, TableCounts>, Error> {
+        Ok(BTreeMap::new())
+    }
 
     fn counters(&self) -> Option<WireCounters> {
         None

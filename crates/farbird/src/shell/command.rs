@@ -67,6 +67,7 @@ pub(super) enum Set {
     RowsMax(Option<u64>),
     Timing(Option<bool>),
     Wire(Option<bool>),
+    PerTable(Option<bool>),
     /// The character set of the next connection.
     Names(String),
     /// SQL DIALECT 3 and the like: what is so anyway.
@@ -155,23 +156,20 @@ fn set(name: &str, values: &[&str], raw: &str) -> Option<Result<Command, String>
         },
         ("STATS" | "STAT" | "TIMING", values) => switch(name, values).map(Set::Timing),
         ("TIME", [] | ["ON" | "OFF"]) => switch(name, values).map(Set::Timing),
+        ("PER_TABLE_STATS" | "PER_TABLE_STAT" | "PER_TABLE" | "PER_TAB", values) => {
+            switch(name, values).map(Set::PerTable)
+        }
         ("WIRE_STATS" | "WIRE_STAT" | "WIRE", values) => switch(name, values).map(Set::Wire),
         ("SQL", ["DIALECT", "3"]) => Ok(Set::Nothing),
         ("SQL", ["DIALECT", ..]) => Err("this shell speaks dialect 3".to_owned()),
         // What isql has them for is so anyway.
         ("WARNINGS" | "WARNING" | "WNG", [] | ["ON" | "OFF"]) => Ok(Set::Nothing),
-        ("KEEP_TRAN_PARAMS" | "KEEP_TRAN" | "SQLDA_DISPLAY" | "PER_TABLE_STATS" | "PER_TAB", ["OFF"]) => {
-            Ok(Set::Nothing)
-        }
+        ("KEEP_TRAN_PARAMS" | "KEEP_TRAN" | "SQLDA_DISPLAY", ["OFF"]) => Ok(Set::Nothing),
         ("KEEP_TRAN_PARAMS" | "KEEP_TRAN", _) => {
             Err("SET TRANSACTION holds for one transaction: say it again for the next".to_owned())
         }
         ("SQLDA_DISPLAY", _) => {
             Err("\\gdesc SELECT ... tells the columns and parameters of a statement".to_owned())
-        }
-        ("PER_TABLE_STATS" | "PER_TAB", _) => {
-            Err("there are no statistics by table; SET STATS and SET WIRE_STATS tell what a statement costs"
-                .to_owned())
         }
         ("WIDTH", _) => Err("columns are as wide as what is in them: there is no SET WIDTH".to_owned()),
         ("LOCAL_TIMEOUT", _) => Err("SET STATEMENT TIMEOUT count SECOND; ends long statements".to_owned()),

@@ -86,6 +86,7 @@ SET PLAN ON | OFF         the plan before each result
 SET PLANONLY ON | OFF     the plan and no result
 SET STATS ON | OFF        how long a statement takes                               \\timing
 SET NAMES name            character set of the next CONNECT to a server; UTF8 unless --charset says another
+SET PER_TABLE_STATS ON | OFF   rows of each table that a statement has read and changed
 SET WIRE_STATS ON | OFF   round trips, packets and bytes of a statement            \\wire
 
 Other SETs (SET TRANSACTION, SET ROLE, SET TIME ZONE, SET GENERATOR ...) are the database's.

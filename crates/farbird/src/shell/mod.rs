@@ -12,6 +12,7 @@ mod runner;
 mod running;
 mod settings;
 mod show;
+mod table_stats;
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};

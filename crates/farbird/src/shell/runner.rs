@@ -1,11 +1,13 @@
 //! Runs the statements and commands of a script or a conversation, one after another.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use farbird::TableCounts;
 use farbird_types::error::StatusArgument;
 use farbird_types::{Error, Value, isc};
 
@@ -14,7 +16,7 @@ use super::connect::Connect;
 use super::output::{Format, Printer, Screen};
 use super::running::Running;
 use super::settings::{Plan, Settings};
-use super::{help, show};
+use super::{help, show, table_stats};
 use crate::session::{Blobs, Column, Failure, Kind, Session, Sink, WireCounters};
 
 /// Scripts that may run from within one another.
@@ -411,6 +413,7 @@ impl<'s> Runner<'s> {
             }
             Set::RowsMax(rows) => settings.rows_max = rows,
             Set::Timing(on) => flip(on, &mut settings.timing),
+            Set::PerTable(on) => flip(on, &mut settings.per_table),
             Set::Wire(on) => {
                 flip(on, &mut settings.wire);
                 if settings.wire && self.session.counters().is_none() {
@@ -465,6 +468,10 @@ impl<'s> Runner<'s> {
                 return Ok(());
             }
         }
+        let tables = match self.kept.settings.per_table {
+            true => Some(self.session.table_counts()?),
+            false => None,
+        };
         let counters = self.session.counters();
         let started = Instant::now();
         self.running.begin();
@@ -480,7 +487,7 @@ impl<'s> Runner<'s> {
         self.remember(told.kind);
         self.tell_outcome(&told);
         self.tell_cost(elapsed, counters);
-        Ok(())
+        tables.map_or(Ok(()), |before| self.tell_tables(&before))
     }
 
     fn remember(&mut self, kind: Kind) {
@@ -520,6 +527,27 @@ impl<'s> Runner<'s> {
         {
             eprintln!("Wire: {}", wire(&before, &after));
         }
+    }
+
+    /// Tells what a statement has done with the rows of tables.
+    fn tell_tables(&mut self, before: &BTreeMap<u32, TableCounts>) -> Result<(), Trouble> {
+        let done = table_stats::between(before, &self.session.table_counts()?);
+        if done.is_empty() {
+            return Ok(());
+        }
+        let sql = "select rdb$relation_id, trim(rdb$relation_name) from rdb$relations";
+        let mut names = BTreeMap::new();
+        for row in self.session.look_up(sql, &[])? {
+            if let [Value::Integer { unscaled, .. }, Value::Text(name)] = row.as_slice() {
+                names.insert(*unscaled, String::from_utf8_lossy(name.bytes()).into_owned());
+            }
+        }
+        let named = done.into_iter().map(|(table, counts)| {
+            let name = names.get(&table.into()).cloned();
+            (name.unwrap_or_else(|| table.to_string()), counts)
+        });
+        eprintln!("{}", table_stats::text(&named.collect::<Vec<_>>()));
+        Ok(())
     }
 
     /// Runs a statement for the database and prints its rows as they come.

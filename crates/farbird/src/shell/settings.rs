@@ -19,6 +19,8 @@ pub(super) struct Settings {
     pub(super) plan: Plan,
     /// Whether the time of each statement is told.
     pub(super) timing: bool,
+    /// Whether what each statement does with the rows of tables is told.
+    pub(super) per_table: bool,
     /// Whether packets, bytes and round trips of each statement are told.
     pub(super) wire: bool,
     pub(super) pager: bool,
@@ -48,6 +50,7 @@ impl Settings {
             echo: false,
             plan: Plan::Off,
             timing: false,
+            per_table: false,
             wire: false,
             pager: true,
             rows_max: None,
@@ -86,6 +89,7 @@ impl Settings {
             ("MAXROWS", self.rows_max.map_or_else(|| "0".to_owned(), |rows| rows.to_string())),
             ("NULL", format!("'{}'", self.style.null)),
             ("PAGER", on(self.pager)),
+            ("PER_TABLE_STATS", on(self.per_table)),
             ("PLAN", on(self.plan != Plan::Off)),
             ("PLANONLY", on(self.plan == Plan::Only)),
             ("STATS", on(self.timing)),

@@ -260,6 +260,22 @@ fn parameters_are_bound_for_the_next_statement() {
 }
 
 #[test]
+fn what_is_done_with_tables_is_told_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = serve(folder.path());
+    let database = place.database("tables.fdb");
+    let script = "create table t (id int primary key); insert into t values (1); insert into t values (2); \
+                  set per_table_stats on; select id from t; update t set id = 3 where id = 2;";
+    for database in [database.as_str(), "x.fbd"] {
+        let told = place.ends(folder.path(), &["sql", database, "--create", "-c", script], 0);
+        assert!(told.contains("Per table statistics:\n----"), "{told}");
+        let natural = format!("{:32}|{:>9}|{:9}|{:9}|{:9}|", "T", 2, "", "", "");
+        let changed = format!("{:32}|{:9}|{:>9}|{:9}|{:>9}|", "T", "", 1, "", 1);
+        assert!(told.contains(&natural) && told.contains(&changed), "{told}");
+    }
+}
+
+#[test]
 fn the_wire_is_told_of_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let place = serve(folder.path());

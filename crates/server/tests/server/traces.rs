@@ -96,8 +96,15 @@ fn without_figures(text: &str) -> String {
             Some(rest) => format!("Statement{}", rest.trim_start_matches(is_digit)),
             None => line,
         };
-        let line = match line.strip_suffix(" ms") {
-            Some(figure) if figure.trim_start().chars().all(is_digit) => "ms".to_owned(),
+        // What was done with pages depends on what was in memory.
+        let line = match line.split_once(" ms") {
+            Some((figure, rest)) if figure.trim_start().chars().all(is_digit) => match rest {
+                "" => "ms".to_owned(),
+                rest if rest.starts_with(", ") && (rest.ends_with("(s)") || rest.ends_with("(es)")) => {
+                    "ms".to_owned()
+                }
+                _ => line,
+            },
             _ => line,
         };
         let line = line.replace(&"-".repeat(79), "-79-").replace(&"^".repeat(79), "^79^");

@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use crate::clock;
 use log::Log;
 pub use parameter::TracedParameter;
-pub use record::{Outcome, TracedStatement, TracedTransaction, TracedTrigger, Work};
+pub use record::{Outcome, TableWork, TracedStatement, TracedTransaction, TracedTrigger, Work};
 pub use settings::{CompilePattern, Configuration, Event, Matcher, Settings};
 pub use tracer::{Tracer, Watched};
 

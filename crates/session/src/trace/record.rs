@@ -1,12 +1,12 @@
 //! The texts of what has happened, as Firebird 5.0.4's text plugin writes them.
 //!
-//! Figures that there are not here (reads, writes, fetches, marks) are left out, as Firebird leaves out those that are 0. A password
-//! behind the word PASSWORD is not shown, whoever watches. What a record needs is put together only where somebody wants it.
+//! A password behind the word PASSWORD is not shown, whoever watches. What a record needs is put together only where somebody wants it.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::Duration;
 
+use farbird_store::{PageCounters, RecordCounter, RecordCounters};
 use farbird_types::Error;
 
 use super::parameter::{TracedParameter, cut, write_parameters};
@@ -116,9 +116,32 @@ pub struct Work {
     pub elapsed: Duration,
     /// Rows that it gave.
     pub rows: u64,
-    /// Rows that were inserted, updated and deleted in a table.
-    pub changed: Option<(String, [u64; 3])>,
+    /// What was done with pages.
+    pub pages: PageCounters,
+    /// What was done with the rows of tables, in the order of their numbers.
+    pub tables: Vec<TableWork>,
 }
+
+/// What was done with the rows of a table.
+#[derive(Debug, Clone)]
+pub struct TableWork {
+    /// Its name.
+    pub name: String,
+    /// How many rows.
+    pub counters: RecordCounters,
+}
+
+/// Counters of a table, in the order of their columns.
+const SHOWN_COUNTERS: [RecordCounter; 8] = [
+    RecordCounter::SeqReads,
+    RecordCounter::IdxReads,
+    RecordCounter::Updates,
+    RecordCounter::Inserts,
+    RecordCounter::Deletes,
+    RecordCounter::Backouts,
+    RecordCounter::Purges,
+    RecordCounter::Expunges,
+];
 
 impl Work {
     fn is_shown(&self, settings: &Settings) -> bool {
@@ -126,23 +149,38 @@ impl Work {
     }
 
     fn write(&self, text: &mut String, settings: &Settings) -> std::fmt::Result {
-        writeln!(text, "{:7} ms", self.elapsed.as_millis())?;
-        let Some((table, changed)) = self.changed.as_ref().filter(|_| settings.performance) else {
-            return Ok(());
-        };
-        if changed.iter().all(|count| *count == 0) {
+        write!(text, "{:7} ms", self.elapsed.as_millis())?;
+        let PageCounters { reads, writes, fetches, marks } = self.pages;
+        for (count, what) in
+            [(reads, "read(s)"), (writes, "write(s)"), (fetches, "fetch(es)"), (marks, "mark(s)")]
+        {
+            if count > 0 {
+                write!(text, ", {count} {what}")?;
+            }
+        }
+        text.push('\n');
+        if !settings.performance || self.tables.is_empty() {
             return Ok(());
         }
-        let width = table.chars().count().max(32);
-        let [inserted, updated, deleted] =
-            changed.map(|count| if count == 0 { String::new() } else { count.to_string() });
+        let names = self.tables.iter().map(|table| table.name.chars().count());
+        let width = names.max().unwrap_or(0).max(32);
         writeln!(
             text,
             "\n{:width$}   Natural     Index    Update    Insert    Delete   Backout     Purge   Expunge",
             "Table"
         )?;
         writeln!(text, "{:*>1$}", "", width + 80)?;
-        writeln!(text, "{table:width$}{:20}{updated:>10}{inserted:>10}{deleted:>10}{:30}", "", "")
+        for TableWork { name, counters } in &self.tables {
+            write!(text, "{name:width$}")?;
+            for counter in SHOWN_COUNTERS {
+                match counters.get(counter) {
+                    0 => write!(text, "{:10}", "")?,
+                    count => write!(text, "{count:10}")?,
+                }
+            }
+            text.push('\n');
+        }
+        Ok(())
     }
 }
 
@@ -166,10 +204,9 @@ impl Tracer {
         action: &str,
         transaction: &TracedTransaction,
         goes_on_as: Option<u64>,
-        elapsed: Duration,
+        work: &Work,
         outcome: Outcome,
     ) {
-        let work = Work { elapsed, ..Work::default() };
         self.told(Event::Transaction, &outcome.action(action), Some(transaction), |text, settings| {
             if let Some(id) = goes_on_as {
                 writeln!(text, "\tNew number {id}")?;

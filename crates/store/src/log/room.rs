@@ -21,6 +21,7 @@ use redb::{BackendError, StorageBackend};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::figures::{FileCounts, FileFigures};
+use crate::page_work;
 
 /// Space for the log of a new file, in bytes: some thousand single-row commits between two checkpoints. The file system
 /// gives it as it is used.
@@ -129,6 +130,7 @@ impl Room {
         let begun = Instant::now();
         self.write_to_disk(position, bytes)?;
         self.shared.counts.logged(bytes.len(), begun.elapsed());
+        page_work::has_written();
         Ok(())
     }
 
@@ -217,6 +219,7 @@ impl StorageBackend for Room {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.shared.counts.has_read(out.len());
+        page_work::has_read();
         let (before, behind) = out.split_at_mut(Room::before(offset, out.len()));
         if !before.is_empty() {
             self.shared.file.read(offset, before)?;
@@ -245,6 +248,7 @@ impl StorageBackend for Room {
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.shared.counts.has_written(bytes.len());
+        page_work::has_written();
         let (before, behind) = bytes.split_at(Room::before(offset, bytes.len()));
         if !before.is_empty() {
             self.shared.file.write(offset, before)?;

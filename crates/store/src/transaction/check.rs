@@ -12,6 +12,7 @@ use crate::decoder::RowDecoder;
 use crate::locks::Waiter;
 use crate::pending_keys::Announcement;
 use crate::substrate::{Direction, Space, SubstrateState};
+use crate::tally::RecordCounter;
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::OwnRow;
 use crate::{
@@ -136,6 +137,7 @@ impl Transaction {
         values: &[Value],
         except: Option<RowId>,
     ) -> Result<bool> {
+        let relation = layout.id;
         let place = layout.indexes.iter().position(|known| known.id == index);
         let instance = self.instance(layout)?;
         let layout = instance.as_deref().unwrap_or(layout);
@@ -147,7 +149,10 @@ impl Transaction {
         let mut waiter = self.waiter(id);
         loop {
             match self.find_key(id, layout, index, &prefix, except)? {
-                KeyState::Present => return Ok(true),
+                KeyState::Present => {
+                    self.core()?.pending.add(relation, RecordCounter::IdxReads, 1);
+                    return Ok(true);
+                }
                 KeyState::Absent => return Ok(false),
                 KeyState::Undecided(holder) => self.store.inner.locks.wait_for(&[holder], &mut waiter)?,
             }

@@ -206,6 +206,12 @@ pub(super) struct PreparedCommit {
 }
 
 impl PreparedCommit {
+    /// How many keys it puts or deletes.
+    pub(super) fn key_count(&self) -> usize {
+        let changes: usize = self.batch.changes().map(|(_, changes)| changes.len()).sum();
+        changes + self.versions.len() + self.blocks.len()
+    }
+
     /// Fills in the commit number.
     pub(super) fn stamp(self, number: CommitNumber) -> WriteBatch {
         let PreparedCommit { mut batch, versions, blocks, spilled, ddl } = self;

@@ -18,6 +18,7 @@ use crate::committed::RowFinder;
 use crate::keyspace;
 use crate::pending_keys::Announcement;
 use crate::substrate::{KeyBounds, KeyRoom, Space};
+use crate::tally::RecordCounter;
 use crate::write_set::RowPacking;
 use crate::{RelationId, RelationLayout, Result, RowId, StoreError};
 
@@ -58,6 +59,7 @@ impl Transaction {
     /// `LayoutChanged`, `ReadOnly`, `Cancelled`, and those of reading.
     pub fn insert_rows(&self, layout: &RelationLayout, rows: &[Vec<Value>]) -> Result<Vec<RowId>> {
         self.check_writable_rows(layout)?;
+        let relation = layout.id;
         let instance = self.instance_to_write(layout)?;
         let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_write(layout)?;
@@ -69,6 +71,7 @@ impl Transaction {
             core.scratch = scratch;
         }
         let inserted = inserted?;
+        core.pending.add(relation, RecordCounter::Inserts, inserted.len() as u64);
         self.spill_if_large(&mut core)?;
         Ok(inserted)
     }

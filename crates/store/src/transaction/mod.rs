@@ -30,17 +30,19 @@ use crate::committed::{EVERY_COMMIT, OwnVisibility, Visibility};
 use crate::identifiers::{IdMap, IdSet};
 use crate::locks::{Levels, TouchedShards, Waiter};
 use crate::named_commits::NamedCommit;
+use crate::page_work;
 use crate::posted_events::PostedEvents;
 use crate::relation_statistics::Changed;
 use crate::store::{Inner, LayoutCheck};
 use crate::substrate::WriteBatch;
+use crate::tally::{Counted, Pending, RecordCounter, Tally};
 use crate::view::{PinnedSnapshot, ReadView};
-use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
+use crate::write_set::{LiveChanges, OwnEntries, Run, Undone, WriteSet};
 use crate::{
     Access, CancelFlag, CommitName, CommitNumber, IndexId, Isolation, LockLevel, RelationId, RelationLayout,
     Result, Store, StoreError, TransactionId, TransactionOptions, Wait,
 };
-use commit::CommitContent;
+use commit::{CommitContent, PreparedCommit};
 use ddl::DdlChange;
 use farbird_record::{CodecId, RecordFormat};
 pub use later_change::LaterChange;
@@ -66,6 +68,8 @@ pub struct Transaction {
     /// What its session keeps in temporary relations, and what it keeps itself.
     session: Option<Arc<SessionRelations>>,
     instances: InstanceMap,
+    /// What it does with rows.
+    tally: Arc<Tally>,
     /// `None` once it has ended.
     core: Mutex<Option<Core>>,
 }
@@ -119,6 +123,8 @@ pub(crate) struct Core {
     name: Option<NamedCommit>,
     /// Whether its commit has failed: its changes are gone, and only rolling it back is left.
     has_failed: bool,
+    /// What was done with rows, until its tally is told.
+    pub(crate) pending: Pending,
 }
 
 /// Row numbers taken by a transaction.
@@ -145,7 +151,7 @@ impl fmt::Debug for Transaction {
 const ROW_NUMBER_STEPS: [u64; 6] = [1, 4, 16, 64, 512, BLOCK_ROWS_MAX as u64];
 
 impl Core {
-    fn new(id: TransactionId, snapshot: CommitNumber, ignores_limbo: bool) -> Core {
+    fn new(id: TransactionId, snapshot: CommitNumber, ignores_limbo: bool, tally: &Arc<Tally>) -> Core {
         Core {
             id,
             snapshot,
@@ -169,6 +175,7 @@ impl Core {
             ignores_limbo,
             name: None,
             has_failed: false,
+            pending: Pending::new(Arc::clone(tally)),
         }
     }
 
@@ -186,6 +193,25 @@ impl Core {
     /// Whether a failed write may have undone some of its work.
     fn is_lost(&self, inner: &Inner) -> bool {
         self.has_failed || self.failures != inner.failures() && (self.has_changes() || !self.blobs.is_empty())
+    }
+
+    /// Counts what is left of its changes as taken back: a commit leaves none.
+    fn count_backouts(&mut self) {
+        let spilled = self.spilled.iter().map(|(relation, spilled)| (*relation, spilled.changed.changes));
+        let kept = self.writes.relations.iter().map(|(relation, writes)| {
+            let inserted: usize = writes.runs().iter().map(Run::len).sum();
+            (*relation, (inserted + writes.changed_count()) as u64)
+        });
+        for (relation, rows) in spilled.chain(kept).collect::<Vec<_>>() {
+            self.count(relation, RecordCounter::Backouts, rows);
+        }
+    }
+
+    /// Counts rows. Those of a temporary relation are counted as the relation's where they are read and written.
+    pub(crate) fn count(&mut self, relation: RelationId, counter: RecordCounter, rows: u64) {
+        if !relation.is_instance() {
+            self.pending.add(relation, counter, rows);
+        }
     }
 
     fn has_changes(&self) -> bool {
@@ -236,7 +262,8 @@ impl Transaction {
     ) -> Transaction {
         store.inner.registry.begin(id, options, snapshot);
         store.inner.locks.begin(id, &cancel);
-        let mut core = Core::new(id, snapshot, options.ignore_limbo);
+        let tally = Arc::default();
+        let mut core = Core::new(id, snapshot, options.ignore_limbo, &tally);
         if options.isolation != Isolation::ReadCommitted {
             core.held = Some(PinnedSnapshot::new(&store.inner, snapshot));
         }
@@ -248,6 +275,7 @@ impl Transaction {
             live: Arc::default(),
             session: None,
             instances: InstanceMap::default(),
+            tally,
             core: Mutex::new(Some(core)),
         }
     }
@@ -276,6 +304,43 @@ impl Transaction {
     /// Whether there is something to be committed.
     pub fn has_changes(&self) -> bool {
         self.core.lock().as_ref().is_some_and(Core::has_changes)
+    }
+
+    /// Has it count into the tally of the one that it is made for: of an autonomous transaction.
+    #[must_use]
+    pub fn counted_by(mut self, tally: &Arc<Tally>) -> Transaction {
+        self.tally = Arc::clone(tally);
+        if let Some(core) = self.core.get_mut() {
+            core.pending = Pending::new(Arc::clone(tally));
+        }
+        self
+    }
+
+    /// What it does with rows.
+    pub fn tally(&self) -> &Arc<Tally> {
+        &self.tally
+    }
+
+    /// A run begins: what was counted before does not belong to it.
+    pub fn begin_run(&self) {
+        // What this thread has done with pages since the last run was for others.
+        page_work::take();
+        self.hand_over_counts();
+        self.tally.begin_run();
+    }
+
+    /// Tells the tally all that was counted by now.
+    pub fn hand_over_counts(&self) {
+        if let Some(core) = self.core.lock().as_mut() {
+            core.pending.hand_over();
+        }
+    }
+
+    /// A run that began with [`Transaction::begin_run`] has ended: `taken` is shown what was counted in it, if there is something.
+    pub fn end_run(&self, taken: impl FnOnce(&Counted)) {
+        if let Some(core) = self.core.lock().as_mut() {
+            core.pending.end_run(taken);
+        }
     }
 
     /// The store.
@@ -393,7 +458,11 @@ impl Transaction {
         }
         let mut core = self.core()?;
         let pending = &self.store.inner.pending_keys;
-        let (spilled, locks) = core.writes.undo(savepoint.0, |index, entry| pending.remove(index, entry));
+        let undone = core.writes.undo(savepoint.0, |index, entry| pending.remove(index, entry));
+        let Undone { spilled, locks, rows } = undone;
+        for (relation, rows) in rows {
+            core.count(relation, RecordCounter::Backouts, rows);
+        }
         self.take_back(&mut core, spilled, savepoint.0)?;
         self.hide_undone(&mut core, savepoint.0);
         core.blobs.undo(savepoint.0);
@@ -685,7 +754,7 @@ impl Transaction {
         let id = inner.next_transaction()?;
         inner.registry.begin(id, self.options, core.snapshot);
         inner.locks.begin(id, &self.cancel);
-        let mut next = Core::new(id, core.snapshot, core.ignores_limbo);
+        let mut next = Core::new(id, core.snapshot, core.ignores_limbo, &self.tally);
         next.held.clone_from(&core.held);
         next.own_commits.clone_from(&core.own_commits);
         for own in &next.own_commits {
@@ -708,6 +777,7 @@ impl Transaction {
             let changed = Changed::of_all(core);
             let is_catalog_changed = core.writes.has_catalog_changes();
             let prepared = CommitContent::take(core, inner).prepare();
+            page_work::has_marked(prepared.as_ref().map_or(0, PreparedCommit::key_count));
             let publish = spill::publish(inner, core, publish);
             let book = Arc::clone(inner);
             let publish = move |number| {
@@ -757,6 +827,7 @@ impl Transaction {
     /// Frees all that a transaction held, whether it was committed or not.
     fn finish(&self, mut core: Core) {
         let inner = &self.store.inner;
+        core.count_backouts();
         core.writes.end_savepoint(0, &self.live);
         let uncommitted = std::mem::take(&mut core.writes.entries);
         for (index, entries) in uncommitted.iter().chain(core.committed_entries.iter()) {

@@ -6,6 +6,7 @@ use super::{Core, Transaction};
 use crate::committed::{RowFinder, find_row};
 use crate::decoder::RowDecoder;
 use crate::merge::{MergedRow, MergedRows};
+use crate::tally::RecordCounter;
 use crate::write_set::OwnRow;
 use crate::{Projection, ReadView, RelationId, RelationLayout, Result, RowId, TransactionId};
 
@@ -50,10 +51,11 @@ impl Transaction {
 
     /// How many rows the view sees. Of blocks that no newer version covers only the headers are read.
     pub fn count_rows(&self, layout: &RelationLayout, view: &ReadView) -> Result<u64> {
+        let relation = layout.id;
         let instance = self.instance(layout)?;
         let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_read(layout.id)?;
-        let core = self.core()?;
+        let mut core = self.core()?;
         let snapshot = self.store.inner.snapshot();
         let mut rows = MergedRows::new(self, &*snapshot, &core, layout.id, view, 0)?;
         let mut count = 0;
@@ -67,6 +69,8 @@ impl Transaction {
                 }
             };
         }
+        drop(rows);
+        core.pending.add(relation, RecordCounter::SeqReads, count);
         Ok(count)
     }
 }

@@ -17,6 +17,7 @@ use crate::locks::{Resource, UndoneLock};
 use crate::row_locks::ChangedKeys;
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Space, SubstrateState};
+use crate::tally::RecordCounter;
 use crate::write_set::{OwnRow, RowPacking};
 use crate::{
     IndexDefinition, IndexId, Isolation, Projection, ReadView, RelationId, RelationLayout, Result, RowId,
@@ -190,8 +191,9 @@ impl Transaction {
     pub fn insert(&self, layout: &RelationLayout, row: &mut [Value]) -> Result<RowId> {
         self.check_writable_rows(layout)?;
         let instance = self.instance_to_write(layout)?;
-        self.insert_into(instance.as_deref().unwrap_or(layout), row)
-            .map_err(|error| in_catalogs_terms(error, layout, instance.as_deref()))
+        let inserted = self.insert_into(instance.as_deref().unwrap_or(layout), row);
+        self.count_insert(layout.id, &inserted);
+        inserted.map_err(|error| in_catalogs_terms(error, layout, instance.as_deref()))
     }
 
     fn insert_into(&self, layout: &RelationLayout, row: &mut [Value]) -> Result<RowId> {
@@ -245,8 +247,44 @@ impl Transaction {
     ) -> Result<()> {
         self.check_writable_rows(layout)?;
         let instance = self.instance(layout)?;
-        self.replace_row(instance.as_deref().unwrap_or(layout), view, row_id, row)
-            .map_err(|error| in_catalogs_terms(error, layout, instance.as_deref()))
+        let replaced = self.replace_row(instance.as_deref().unwrap_or(layout), view, row_id, row);
+        self.count_change(layout.id, RecordCounter::Updates, &replaced);
+        replaced.map_err(|error| in_catalogs_terms(error, layout, instance.as_deref()))
+    }
+
+    /// Counts an insert. One that meets its key has read the row that has it, and is taken back.
+    fn count_insert(&self, relation: RelationId, inserted: &Result<RowId>) {
+        let Ok(mut core) = self.core() else { return };
+        match inserted {
+            Ok(_) => core.pending.add(relation, RecordCounter::Inserts, 1),
+            Err(StoreError::UniqueViolation { .. }) => {
+                core.pending.add(relation, RecordCounter::IdxReads, 1);
+                core.pending.add(relation, RecordCounter::Inserts, 1);
+                core.pending.add(relation, RecordCounter::Backouts, 1);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Counts a change of a row that exists, or what has kept it from being made.
+    fn count_change(&self, relation: RelationId, counter: RecordCounter, changed: &Result<()>) {
+        let Ok(mut core) = self.core() else { return };
+        match changed {
+            Ok(()) => core.pending.add(relation, counter, 1),
+            Err(StoreError::UniqueViolation { .. }) => {
+                core.pending.add(relation, RecordCounter::IdxReads, 1);
+                core.pending.add(relation, counter, 1);
+                core.pending.add(relation, RecordCounter::Backouts, 1);
+            }
+            Err(
+                StoreError::UpdateConflict { .. }
+                | StoreError::StatementRestart { .. }
+                | StoreError::LockConflict { .. }
+                | StoreError::LockTimeout { .. }
+                | StoreError::Deadlock { .. },
+            ) => core.pending.add(relation, RecordCounter::Conflicts, 1),
+            Err(_) => {}
+        }
     }
 
     fn replace_row(
@@ -284,7 +322,12 @@ impl Transaction {
     pub fn delete(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
         self.check_writable_rows(layout)?;
         let instance = self.instance(layout)?;
-        let layout = instance.as_deref().unwrap_or(layout);
+        let deleted = self.delete_row(instance.as_deref().unwrap_or(layout), view, row_id);
+        self.count_change(layout.id, RecordCounter::Deletes, &deleted);
+        deleted
+    }
+
+    fn delete_row(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
         self.lock_to_write(layout)?;
         self.with_locked_row(layout, view, row_id, |locked, taken| {
             *taken = self.store.inner.locks.note_changed_keys(layout.id, row_id, &ChangedKeys::All);
@@ -346,7 +389,12 @@ impl Transaction {
     ) -> Result<()> {
         self.check_writable_rows(layout)?;
         let instance = self.instance(layout)?;
-        let layout = instance.as_deref().unwrap_or(layout);
+        let locked = self.lock_row_of(instance.as_deref().unwrap_or(layout), view, row_id, wait);
+        self.count_change(layout.id, RecordCounter::Locks, &locked);
+        locked
+    }
+
+    fn lock_row_of(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId, wait: Wait) -> Result<()> {
         self.lock_for_writes(layout.id, self.write_level())?;
         let locked = self.lock_and_read(layout, view, row_id, wait)?;
         if locked.newly_locked {
@@ -378,7 +426,12 @@ impl Transaction {
             }
         };
         let resource = Resource::Row(layout.id, row_id);
-        let newly_locked = self.store.inner.locks.lock(&resource, &mut self.waiter_for(id, wait))?;
+        let mut waiter = self.waiter_for(id, wait);
+        let newly_locked = self.store.inner.locks.lock(&resource, &mut waiter);
+        if waiter.has_waited {
+            self.tally.add(layout.id, RecordCounter::Waits, 1);
+        }
+        let newly_locked = newly_locked?;
         let read = self.read_latest(layout, view, row_id, &decoder, &mut values);
         match &read {
             // The statement runs again and finds the row its own: of many who want it each has it in its turn, however often

@@ -14,6 +14,7 @@ use super::{Core, Transaction};
 use crate::committed::RowFinder;
 use crate::locks::UndoneLock;
 use crate::row_locks::ChangedKeys;
+use crate::tally::RecordCounter;
 use crate::{ReadView, RelationId, RelationLayout, Result, RowId};
 
 /// A row to be replaced.
@@ -34,6 +35,7 @@ impl Transaction {
     /// `LayoutChanged`, `ReadOnly`, `Cancelled`, and those of reading.
     pub fn delete_rows(&self, layout: &RelationLayout, view: &ReadView, rows: &[RowId]) -> Result<usize> {
         self.check_writable_rows(layout)?;
+        let relation = layout.id;
         let instance = self.instance(layout)?;
         let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_write(layout)?;
@@ -41,6 +43,7 @@ impl Transaction {
             for row in simple {
                 core.writes.change(layout.id, *row, None, true, &self.live);
             }
+            core.pending.add(relation, RecordCounter::Deletes, simple.len() as u64);
             Ok(simple.len())
         })
     }
@@ -56,6 +59,7 @@ impl Transaction {
         updates: &[RowUpdate],
     ) -> Result<usize> {
         self.check_writable_rows(layout)?;
+        let relation = layout.id;
         let instance = self.instance(layout)?;
         let layout = instance.as_deref().unwrap_or(layout);
         self.lock_to_write(layout)?;
@@ -74,6 +78,7 @@ impl Transaction {
             if scratch.is_worth_keeping() {
                 core.scratch = scratch;
             }
+            core.pending.add(relation, RecordCounter::Updates, replaced as u64);
             Ok(replaced)
         })
     }
