@@ -21,16 +21,21 @@ const SPACE: u8 = b' ';
 
 /// Appends bytes of a padded text, with their end.
 pub(super) fn append_padded(bytes: &[u8], key: &mut Vec<u8>) {
-    let bytes = without_padding(bytes, SPACE);
-    let mut rest = bytes;
+    let mut rest = without_padding(bytes, SPACE);
     while let Some((&byte, tail)) = rest.split_first() {
+        // Most bytes are themselves.
+        let plain = rest.iter().take_while(|byte| **byte > SPACE).count();
+        if let Some((own, others)) = rest.split_at_checked(plain).filter(|(own, _)| !own.is_empty()) {
+            key.extend_from_slice(own);
+            rest = others;
+            continue;
+        }
         match byte {
             SPACE => {
                 let after = tail.iter().copied().find(|next| *next != SPACE);
                 key.push(if after.is_some_and(|next| next < SPACE) { LOW_SPACE } else { SPACE });
             }
-            ..SPACE => key.extend([CONTROL, byte]),
-            _ => key.push(byte),
+            _ => key.extend([CONTROL, byte]),
         }
         rest = tail;
     }
@@ -47,11 +52,16 @@ pub(super) fn append_octets(bytes: &[u8], key: &mut Vec<u8>) {
 
 /// Appends bytes of a text that is not padded, with their end; zeros at the end count.
 pub(super) fn append_unpadded(bytes: &[u8], key: &mut Vec<u8>) {
-    for byte in bytes {
-        match byte {
-            0..=OCTETS_ESCAPE => key.extend([OCTETS_ESCAPE, byte + 1]),
-            _ => key.push(*byte),
+    let mut rest = bytes;
+    while let Some((&byte, tail)) = rest.split_first() {
+        let plain = rest.iter().take_while(|byte| **byte > OCTETS_ESCAPE).count();
+        if let Some((own, others)) = rest.split_at_checked(plain).filter(|(own, _)| !own.is_empty()) {
+            key.extend_from_slice(own);
+            rest = others;
+            continue;
         }
+        key.extend([OCTETS_ESCAPE, byte + 1]);
+        rest = tail;
     }
     key.push(OCTETS_END);
 }

@@ -164,6 +164,15 @@ fn national_byte() -> impl Strategy<Value = u8> {
     prop_oneof![prop::sample::select(&b"cChHlLaAsSzZ -"[..]), any::<u8>()]
 }
 
+/// Indexes of files that exist have these keys.
+#[test]
+fn keys_of_binary_orders_are_these_bytes() {
+    let key = |bytes: &[u8], set| sort_key(&Text::new(bytes, set), Collation(0));
+    assert_eq!(key(b"ab  c \t d  ", CharacterSet::UTF8), b"ab  c\x02\x01\x09 d\x03");
+    assert_eq!(key(b"  ", CharacterSet::NONE), b"\x03");
+    assert_eq!(key(&[5, 0, 1, 2, 3, 255, 0, 0], CharacterSet::OCTETS), [5, 2, 1, 2, 2, 2, 3, 3, 255, 1]);
+}
+
 fn texts() -> impl Strategy<Value = Text> {
     let bytes =
         prop::collection::vec(prop_oneof![Just(b' '), Just(0), Just(9), Just(b'!'), any::<u8>()], 0..6);
