@@ -10,6 +10,7 @@ use farbird_types::{
     ArrayShape, CharacterSet, Collation, Error, ExactSubtype, ExactWidth, Result, SqlType, TextType, isc,
 };
 
+use crate::system_tables::{self, SystemDomain};
 use crate::{Catalog, Column, Domain};
 use farbird_session::TypeNames;
 
@@ -83,23 +84,28 @@ pub fn declared_type(
     collation: Option<&Name>,
 ) -> Result<DeclaredType> {
     let mut declared = match &data_type.kind {
-        DataTypeKind::Domain(name) => {
-            let domain = catalog.domains.get(name.as_str()).ok_or_else(|| domain_not_found(name))?;
-            DeclaredType {
+        DataTypeKind::Domain(name) => match catalog.domains.get(name.as_str()) {
+            Some(domain) => DeclaredType {
                 sql_type: domain.sql_type,
                 not_null: domain.not_null,
                 precision: domain.precision,
                 segment_size: domain.segment_size,
                 array: domain.array.clone(),
                 domain: Some(Arc::clone(domain)),
+            },
+            None => {
+                let domain = system_domain(name)?;
+                DeclaredType { not_null: domain.not_null, ..DeclaredType::plain(domain.sql_type) }
             }
-        }
-        DataTypeKind::TypeOfDomain(name) => {
-            let domain = catalog.domains.get(name.as_str()).ok_or_else(|| domain_not_found(name))?;
-            let (precision, segment_size) = (domain.precision, domain.segment_size);
-            let array = domain.array.clone();
-            DeclaredType { precision, segment_size, array, ..DeclaredType::plain(domain.sql_type) }
-        }
+        },
+        DataTypeKind::TypeOfDomain(name) => match catalog.domains.get(name.as_str()) {
+            Some(domain) => {
+                let (precision, segment_size) = (domain.precision, domain.segment_size);
+                let array = domain.array.clone();
+                DeclaredType { precision, segment_size, array, ..DeclaredType::plain(domain.sql_type) }
+            }
+            None => DeclaredType::plain(system_domain(name)?.sql_type),
+        },
         DataTypeKind::TypeOfColumn { relation, column } => {
             let column = column_of(catalog, relation.name.as_str(), column.as_str())?;
             let (precision, segment_size) = (column.precision, column.segment_size);
@@ -159,6 +165,11 @@ pub fn character_set_named(name: &Name) -> Result<CharacterSet> {
 
 fn data_type_error() -> Error {
     Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-204).and(isc::DSQL_DATATYPE_ERR)
+}
+
+/// A domain of the system's own columns: it lends its type and whether it takes NULL, and has neither a default nor a CHECK.
+fn system_domain(name: &Name) -> Result<&'static SystemDomain> {
+    system_tables::domains().get(name.as_str()).ok_or_else(|| domain_not_found(name))
 }
 
 fn domain_not_found(name: &Name) -> Error {
