@@ -49,21 +49,26 @@ pub(super) fn ascii_val(context: &mut Context<'_>, call: &Call<'_>) -> Result<Va
 }
 
 pub(super) fn unicode_char(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
-    let number = argument::integer(context, call.argument(0))?;
-    let character = u32::try_from(number).ok().and_then(char::from_u32);
-    match character {
+    let number = argument::int32(context, call.argument(0))?;
+    let number = u32::try_from(number).map_err(|_| {
+        Error::new(isc::EXPRESSION_EVAL_ERR).and(isc::SYSF_ARGMUSTBE_NONNEG).with("UNICODE_CHAR")
+    })?;
+    match char::from_u32(number) {
         Some(character) => {
             let mut bytes = [0; 4];
             Ok(Value::Text(Text::utf8(character.encode_utf8(&mut bytes))))
         }
-        None => Err(Error::new(isc::ARITH_EXCEPT).and(isc::NUMERIC_OUT_OF_RANGE)),
+        None => Err(Error::new(isc::ARITH_EXCEPT).and(isc::MALFORMED_STRING)),
     }
 }
 
-/// The code point of the first character; 0 for an empty text.
+/// The code point of the first character; 0 for an empty text. A text without a character set is read as UTF8.
 pub(super) fn unicode_val(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     let text = argument::text(context, call.argument(0))?;
-    let set = text.character_set();
+    let set = match text.character_set() {
+        CharacterSet::NONE | CharacterSet::OCTETS => CharacterSet::UTF8,
+        set => set,
+    };
     let Some(first) = set.characters(text.bytes()).next() else { return Ok(Value::integer(0)) };
     let first = set.transliterate(first, CharacterSet::UTF8)?;
     let number = CharacterSet::UTF8.decode(&first)?.chars().next().map_or(0, u32::from);
