@@ -338,22 +338,22 @@ fn column_names(select: &BoundSelect, written: &[Name], table: &str) -> Result<V
         if written.len() < items.len() {
             return Err(column_count(isc::DSQL_DERIVED_TABLE_LESS_COLUMNS, table));
         }
-        return Ok(written.iter().map(|name| name.as_str().to_owned()).collect());
     }
     let shown = if table.is_empty() { "<unnamed>" } else { table };
     let command = dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR);
     let mut names: Vec<String> = Vec::with_capacity(items.len());
     for (place, item) in items.iter().enumerate() {
-        let Some(name) = &item.name else {
+        let written = written.get(place).map(Name::as_str);
+        let Some(name) = written.or(item.name.as_deref()) else {
             return Err(command
                 .and(isc::DSQL_DERIVED_FIELD_UNNAMED)
                 .with(i32::try_from(place + 1).unwrap_or(i32::MAX))
                 .with(shown));
         };
-        if names.contains(name) {
-            return Err(command.and(isc::DSQL_DERIVED_FIELD_DUP_NAME).with(name.clone()).with(shown));
+        if names.iter().any(|other| other == name) {
+            return Err(command.and(isc::DSQL_DERIVED_FIELD_DUP_NAME).with(name).with(shown));
         }
-        names.push(name.clone());
+        names.push(name.to_owned());
     }
     Ok(names)
 }

@@ -110,13 +110,17 @@ impl Binder<'_> {
             RecordKeyKind::RecordVersion => ("RDB$RECORD_VERSION", "RDB$RECORD_VERSION", SqlType::BIGINT),
         };
         let mut found: Option<(usize, RowKey, &NamedTable)> = None;
+        let mut names_another = false;
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
                 for (_, table) in namespace.visible() {
                     if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
                         continue;
                     }
-                    let Some(key) = &table.row_key else { continue };
+                    let Some(key) = &table.row_key else {
+                        names_another |= qualifier.is_some();
+                        continue;
+                    };
                     match found {
                         Some(_) if qualifier.is_some() || table.derived => {}
                         Some((.., first)) if !first.derived => {
@@ -131,7 +135,12 @@ impl Binder<'_> {
             }
         }
         let Some((block, RowKey { relation, number }, table)) = found else {
-            return Err(unknown_column(qualifier, name, position));
+            return Err(match names_another {
+                true => {
+                    Error::new(isc::SQLERR).with(sqlcode::NOT_ALLOWED).and(isc::DSQL_DBKEY_FROM_NON_TABLE)
+                }
+                false => unknown_column(qualifier, field, position),
+            });
         };
         let alias = table.name.clone();
         self.note_aggregated(block);

@@ -192,6 +192,7 @@ static TEMPLATES: &[(u32, &str)] = &[
     (DSQL_DERIVED_TABLE_MORE_COLUMNS, "the derived table @1 has more columns than names"),
     (DSQL_DERIVED_TABLE_LESS_COLUMNS, "the derived table @1 has fewer columns than names"),
     (DSQL_DERIVED_FIELD_UNNAMED, "column @1 of the derived table @2 has no name"),
+    (DSQL_DBKEY_FROM_NON_TABLE, "only tables and views have RDB$DB_KEY"),
     (DSQL_DERIVED_FIELD_DUP_NAME, "the derived table @2 has two columns @1"),
     (DSQL_CTE_WRONG_REFERENCE, "the common table expression @1 refers to itself in the wrong place"),
     (DSQL_CTE_CYCLE, "the common table expressions form a circle at @1"),

@@ -161,3 +161,8 @@ select name from customer where;
 select name from customer order;
 select name from customer group by;
 select (name from customer;
+select q.* from (select id, name from customer) q (a, a);
+with q (a, a) as (select id, name from customer) select 1 from q;
+select rdb$db_key from (select 1 as a from rdb$database union all select 2 from rdb$database) q;
+select q.rdb$db_key from (select 1 as a from rdb$database union all select 2 from rdb$database) q;
+select rdb$record_version from (select 1 as a from rdb$database union all select 2 from rdb$database) q;
