@@ -82,7 +82,7 @@ pub(super) fn add(
             if edit.relation.primary_key().is_some() {
                 return Err(error::primary_key_exists());
             }
-            require_not_null(edit, &columns, constraint.of_column)?;
+            require_not_null(editor, edit, &columns, constraint.of_column)?;
             let (name, index) =
                 add_key_index(editor, edit, constraint.name, &columns, index, IndexPurpose::PrimaryKey)?;
             push(edit, name, ConstraintKind::PrimaryKey { index }, Vec::new());
@@ -169,16 +169,24 @@ fn add_key_index(
     Ok((name, index_name))
 }
 
-/// Columns of a primary key are NOT NULL: by themselves in a new table, else they must be already.
-fn require_not_null(edit: &mut TableEdit, columns: &[&str], of_column: bool) -> Result<()> {
+/// Columns of a primary key are NOT NULL: by themselves in a new table, else they must be already, or their domains.
+fn require_not_null(
+    editor: &Editor<'_, '_>,
+    edit: &mut TableEdit,
+    columns: &[&str],
+    of_column: bool,
+) -> Result<()> {
     let is_new = edit.before.is_none() || of_column;
+    let catalog = editor.catalog();
     for name in columns {
         let Some(column) = edit.relation.columns.iter_mut().find(|column| column.name == *name) else {
             continue;
         };
         if is_new {
             column.not_null = true;
-        } else if !column.not_null {
+        } else if !column.not_null
+            && catalog.domains.get(&column.domain).is_none_or(|domain| !domain.not_null)
+        {
             return Err(error::primary_key_nullable(name));
         }
     }

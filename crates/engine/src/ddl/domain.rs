@@ -7,9 +7,10 @@ use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::bind;
 use crate::catalog::privileges::DdlAction;
-use crate::catalog::{CatalogObject, Column, Domain, ObjectKind, Relation, declared_type};
+use crate::catalog::{Catalog, CatalogObject, Column, Domain, ObjectKind, Relation, declared_type};
 use crate::ddl::column::{check_default, check_identity_type};
 use crate::ddl::column_type::check_change;
+use crate::ddl::constraint::is_in_primary_key;
 use crate::ddl::editor::Editor;
 use crate::ddl::following::{follow_in_views, rebuild_indexes};
 use crate::ddl::table_edit::TableEdit;
@@ -114,7 +115,10 @@ fn apply(editor: &Editor<'_, '_>, domain: &mut Domain, change: &DomainChange) ->
         }
         DomainChange::DropDefault => domain.default_source = None,
         DomainChange::SetNotNull => domain.not_null = true,
-        DomainChange::DropNotNull => domain.not_null = false,
+        DomainChange::DropNotNull => {
+            check_no_primary_key(&editor.catalog(), &domain.name)?;
+            domain.not_null = false;
+        }
         DomainChange::AddCheck(check) => {
             if domain.check_source.is_some() {
                 return Err(error::domain_has_constraint());
@@ -125,6 +129,19 @@ fn apply(editor: &Editor<'_, '_>, domain: &mut Domain, change: &DomainChange) ->
         DomainChange::DropConstraint => {}
     }
     Ok(())
+}
+
+/// Refuses to take NOT NULL from columns of a primary key that have it from their domain alone.
+fn check_no_primary_key(catalog: &Catalog, domain: &str) -> Result<()> {
+    let depends = |relation: &Relation| {
+        relation.columns.iter().any(|column| {
+            column.domain == domain && !column.not_null && is_in_primary_key(relation, &column.name)
+        })
+    };
+    match catalog.relations.values().find(|relation| depends(relation)) {
+        Some(relation) => Err(Error::new(isc::DOMAIN_PRIMARY_KEY_NOTNULL).with(relation.name.as_str())),
+        None => Ok(()),
+    }
 }
 
 /// Changes the columns of a domain with it: their types and indexes, and NULLs that are there if there must not be any.
