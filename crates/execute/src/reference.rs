@@ -110,10 +110,17 @@ pub(crate) fn after_update(
         let Some(old) = key_of(rule, old)? else { continue };
         let Some(keys) = child_keys(rule, &old, context) else { continue };
         let new = key_values(new, &rule.slots)?;
-        let (action, trigger) = (rule.on_update, rule.update_trigger.as_deref());
+        let action = if differs(&old, &new) { rule.on_update } else { ReferentialAction::Restrict };
+        let trigger = rule.update_trigger.as_deref();
         gone.push(GoneKey { changes, rule, action, trigger, old, keys, new: Some(new) });
     }
     cascade_and_check(&gone, target, row, context)
+}
+
+/// Whether a column is `<>` what it was, which NULL is of nothing: a key that only gets NULLs sets off no action, as in Firebird, and
+/// must not be in use.
+fn differs(old: &[Value], new: &[Value]) -> bool {
+    old.iter().zip(new).any(|(old, new)| !new.is_null() && old != new)
 }
 
 /// All cascades first: rows that one reference forbids may go by another.
