@@ -5,26 +5,26 @@ use std::sync::{Arc, OnceLock};
 use farbird_store::{KeyExpression, RowPredicate};
 use farbird_types::{Error, Result, SqlType};
 
-use crate::Relation;
+use crate::{Index, Relation};
 
 /// What makes an index's expression of its text. Binder and evaluator stand above the catalog; the engine gives one.
 pub trait IndexCompiler: Send + Sync {
-    /// The COMPUTED BY expression of an index, written in a SQL dialect, and the type of its value.
+    /// The COMPUTED BY expression of an index, and the type of its value.
     ///
     /// # Errors
     /// Those of binding; `wish_list` if it looks at more than its row.
     fn value(
         &self,
         relation: &Relation,
+        index: &Index,
         source: &str,
-        dialect: u8,
     ) -> Result<(Arc<dyn KeyExpression>, SqlType)>;
 
     /// The condition of a partial index.
     ///
     /// # Errors
     /// As [`IndexCompiler::value`].
-    fn condition(&self, relation: &Relation, source: &str, dialect: u8) -> Result<Arc<dyn RowPredicate>>;
+    fn condition(&self, relation: &Relation, index: &Index, source: &str) -> Result<Arc<dyn RowPredicate>>;
 }
 
 static COMPILER: OnceLock<&'static dyn IndexCompiler> = OnceLock::new();

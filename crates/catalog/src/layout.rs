@@ -101,7 +101,7 @@ fn index_definition(relation: &Relation, index: &Index) -> IndexDefinition {
 
 fn key_parts(relation: &Relation, index: &Index) -> Result<Vec<KeyPart>> {
     if let Some(source) = &index.expression_source {
-        let (expression, sql_type) = index_compiler()?.value(relation, source, index.dialect)?;
+        let (expression, sql_type) = index_compiler()?.value(relation, index, source)?;
         let collation = collation_of(&sql_type);
         return Ok(vec![KeyPart { source: KeySource::Expression(expression), collation }]);
     }
@@ -119,7 +119,7 @@ fn key_parts(relation: &Relation, index: &Index) -> Result<Vec<KeyPart>> {
 fn condition(relation: &Relation, index: &Index) -> Result<Option<Arc<dyn RowPredicate>>> {
     match index.condition() {
         None => Ok(None),
-        Some(source) => index_compiler()?.condition(relation, source, index.dialect).map(Some),
+        Some(source) => index_compiler()?.condition(relation, index, source).map(Some),
     }
 }
 

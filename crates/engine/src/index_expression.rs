@@ -19,7 +19,9 @@ use crate::above::ABOVE;
 use crate::api::{AttachOptions, ClientDescription, TransactionParameters};
 use crate::bind::{self, Environment};
 use crate::budget::{Account, Limits};
-use crate::catalog::{Catalog, CatalogChanges, Column, IndexCompiler, Relation, Slots, set_index_compiler};
+use crate::catalog::{
+    Catalog, CatalogChanges, Column, Index, IndexCompiler, Relation, Slots, set_index_compiler,
+};
 use crate::clock;
 use crate::database::Database;
 use crate::expression::ExecutionContext;
@@ -36,16 +38,16 @@ impl IndexCompiler for Compiler {
     fn value(
         &self,
         relation: &Relation,
+        index: &Index,
         source: &str,
-        dialect: u8,
     ) -> Result<(Arc<dyn KeyExpression>, SqlType)> {
-        let expression = IndexExpression::bind(relation, source, dialect, None)?;
+        let expression = IndexExpression::bind(relation, index, source, None)?;
         let sql_type = expression.bound.column_type.sql_type;
         Ok((Arc::new(expression), sql_type))
     }
 
-    fn condition(&self, relation: &Relation, source: &str, dialect: u8) -> Result<Arc<dyn RowPredicate>> {
-        let condition = IndexExpression::bind(relation, source, dialect, Some(&SqlType::Boolean))?;
+    fn condition(&self, relation: &Relation, index: &Index, source: &str) -> Result<Arc<dyn RowPredicate>> {
+        let condition = IndexExpression::bind(relation, index, source, Some(&SqlType::Boolean))?;
         Ok(Arc::new(condition))
     }
 }
@@ -59,15 +61,19 @@ pub(crate) fn install() {
 struct IndexExpression {
     source: String,
     bound: BoundExpression,
+    /// Whose it is, for errors.
+    index: String,
+    table: String,
 }
 
 impl IndexExpression {
     fn bind(
         relation: &Relation,
+        index: &Index,
         source: &str,
-        dialect: u8,
         target: Option<&SqlType>,
     ) -> Result<IndexExpression> {
+        let dialect = index.dialect;
         let mut catalog = Catalog::empty();
         Arc::make_mut(&mut catalog.database).dialect = dialect;
         let environment = Environment {
@@ -84,7 +90,14 @@ impl IndexExpression {
         if looks_further(&bound.expression) || reads_blob(&bound.expression, &blob_slots(&relation)) {
             return Err(Error::new(isc::WISH_LIST));
         }
-        Ok(IndexExpression { source: source.to_owned(), bound })
+        let (index, table) = (index.name.clone(), relation.name.clone());
+        Ok(IndexExpression { source: source.to_owned(), bound, index, table })
+    }
+
+    /// The status of a row whose value cannot be computed.
+    fn failed(&self, failure: Error) -> Error {
+        let (index, table) = (self.index.as_str(), self.table.as_str());
+        Error::new(isc::EXPRESSION_EVAL_INDEX).with(index).with(table).and_all(failure)
     }
 }
 
@@ -132,7 +145,7 @@ impl fmt::Debug for IndexExpression {
 
 impl KeyExpression for IndexExpression {
     fn evaluate(&self, row: &[Value]) -> Result<Value> {
-        apart(|context| self.bound.evaluate_on(row, context))
+        apart(|context| self.bound.evaluate_on(row, context)).map_err(|failure| self.failed(failure))
     }
 }
 
