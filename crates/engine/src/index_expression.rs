@@ -199,6 +199,7 @@ impl World {
                 original_decimal: Default::default(),
                 bindings: Default::default(),
                 process_id: None,
+                restores: false,
             }),
             context_variables: Mutex::new(BTreeMap::new()),
             watched_definitions: Mutex::default(),

@@ -245,6 +245,26 @@ fn routines_whose_types_are_those_of_views_keep_their_bodies() {
     assert_eq!(row(folder, "app.fbd", "execute procedure p_odd(3)")["R"], "even");
 }
 
+/// Firebird refuses such routines when they are made, from version 4 on, and goes on running those of older databases: its own example
+/// database has some.
+#[test]
+fn procedures_that_suspend_without_outputs_come_over_and_run() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let file = data("firebird3-suspend.fbk").display().to_string();
+    let restored = farbird(folder, &["restore", &file, "app.fbd"]);
+    assert_eq!(restored.status.code(), Some(0), "{}{}", text(&restored.stdout), text(&restored.stderr));
+    for statement in ["execute procedure plain", "execute procedure raises(7)"] {
+        let output = farbird(folder, &["sql", "app.fbd", "-c", statement]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let sum = "select sum(a) as s from t";
+    assert_eq!(row(folder, "app.fbd", sum)["S"], 8);
+    let again = "recreate procedure plain as begin suspend; end";
+    let output = farbird(folder, &["sql", "app.fbd", "-c", again]);
+    assert!(!output.status.success(), "{}", text(&output.stdout));
+}
+
 #[test]
 fn a_restore_can_be_stopped_at_each_step() {
     let folder = tempfile::tempdir().expect("folder");

@@ -28,7 +28,7 @@ pub(super) fn compiled_procedure(
 ) -> Result<Arc<CompiledRoutine>> {
     let key = Key::Procedure(procedure.id, procedure.is_system());
     first(catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
-        Ok(vec![Arc::new(compile::compile_procedure(catalog, procedure)?)])
+        Ok(vec![Arc::new(compile::compile_procedure(catalog, procedure, true)?)])
     })?)
 }
 

@@ -63,7 +63,8 @@ pub use external::{End, end_external, has_external, has_lost_external};
 pub use plans::RoutineStatement;
 pub use routine::CompiledRoutine;
 
-/// Compiles a procedure to see whether it can be: for CREATE and ALTER PROCEDURE.
+/// Compiles a procedure to see whether it can be: for CREATE and ALTER PROCEDURE. One that comes out of a backup (`is_restored`) may
+/// SUSPEND without outputs.
 ///
 /// # Errors
 /// Those of compiling.
@@ -71,7 +72,8 @@ pub fn check_procedure(
     catalog: &std::sync::Arc<farbird_catalog::Catalog>,
     procedure: &farbird_catalog::Routine,
 ) -> farbird_types::Result<()> {
-    compile::compile_procedure(catalog, procedure).map(drop)
+    compile::compile_procedure(catalog, procedure, is_restored).map(drop)
+    is_restored: bool,
 }
 
 /// Compiles a function to see whether it can be: for CREATE and ALTER FUNCTION.

@@ -101,6 +101,8 @@ pub struct SessionSettings {
     pub bindings: Bindings,
     /// The client's process, which a program that takes an attachment made ahead says later than the rest.
     pub process_id: Option<i32>,
+    /// Whether it restores a backup: routines may say what is refused in new ones.
+    pub restores: bool,
 }
 
 impl SessionSettings {

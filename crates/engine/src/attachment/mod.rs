@@ -118,6 +118,7 @@ impl Attachment {
                 original_decimal: Default::default(),
                 bindings: Default::default(),
                 process_id: options.client.process_id,
+                restores: false,
             }),
             options,
             trusted_role,

@@ -37,6 +37,11 @@ impl<'e, 'a> Editor<'e, 'a> {
         self.context.definer.as_deref().unwrap_or(&self.context.session.options.user)
     }
 
+    /// Whether a backup is being restored.
+    pub(super) fn restores(&self) -> bool {
+        self.context.session.settings.lock().restores
+    }
+
     /// What expressions are bound against.
     pub(super) fn environment(&self) -> Environment {
         let options = &self.context.session.options;

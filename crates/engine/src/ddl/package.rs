@@ -14,8 +14,7 @@ use farbird_types::{Error, Result, isc};
 use crate::catalog::dependencies::dependencies;
 use crate::catalog::privileges::{DdlAction, object_type};
 use crate::catalog::{
-    Catalog, CatalogObject, ObjectKind, Package, Routine, RoutineEngine, RoutineParameter, SourceStart,
-    dependencies,
+    CatalogObject, ObjectKind, Package, Routine, RoutineEngine, RoutineParameter, SourceStart, dependencies,
 };
 use crate::ddl::editor::Editor;
 use crate::ddl::signature::{body_of, declare_function, declare_procedure, definer, start_of};
@@ -124,7 +123,7 @@ fn check_uses_of_declared(editor: &Editor<'_, '_>, ast: &DefinePackageBody, pack
     }
     for (kind, routines) in [(Kind::Procedure, &package.procedures), (Kind::Function, &package.functions)] {
         for routine in routines {
-            check_compiles(&editor.catalog(), package, kind, routine)?;
+            check_compiles(editor, package, kind, routine)?;
         }
     }
     Ok(())
@@ -337,14 +336,14 @@ fn define_routine(
     routine.source.clone_from(&body.source.text);
     routine.source_start = start_of(&body.source);
     kind.put(package, routine.clone());
-    check_compiles(&editor.catalog(), package, kind, &routine)
+    check_compiles(editor, package, kind, &routine)
 }
 
 /// Compiles a routine among those that the body has had so far.
-fn check_compiles(catalog: &Catalog, package: &Package, kind: Kind, routine: &Routine) -> Result<()> {
-    let catalog = Arc::new(catalog.with(CatalogObject::Package(Arc::new(package.clone()))));
+fn check_compiles(editor: &Editor<'_, '_>, package: &Package, kind: Kind, routine: &Routine) -> Result<()> {
+    let catalog = Arc::new(editor.catalog().with(CatalogObject::Package(Arc::new(package.clone()))));
     let checked = match kind {
-        Kind::Procedure => psql::check_procedure(&catalog, routine),
+        Kind::Procedure => psql::check_procedure(&catalog, routine, editor.restores()),
         Kind::Function => psql::check_function(&catalog, routine),
     };
     checked.map_err(|failure| error::in_statement(failure, routine.source_start))

@@ -56,7 +56,7 @@ pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedur
     };
     let routine = Arc::new(routine);
     editor.put(CatalogObject::Procedure(Arc::clone(&routine)))?;
-    psql::check_procedure(&editor.catalog(), &routine)
+    psql::check_procedure(&editor.catalog(), &routine, editor.restores())
         .map_err(|failure| error::in_statement(failure, routine.source_start))
 }
 

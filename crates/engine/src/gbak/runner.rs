@@ -57,6 +57,7 @@ impl Runner {
             client: ClientDescription::default(),
         };
         let attachment = Engine::new(options).create_database(path, create, attach, Arc::new(NoUsers))?;
+        attachment.session().settings.lock().restores = true;
         stop_with(&attachment.interrupt(), cancel);
         Ok(Runner { attachment, transaction: None, dialect: create.dialect })
     }

@@ -85,6 +85,8 @@ pub(super) struct Compiler<'a> {
     pub(super) exits: Vec<usize>,
     pub(super) result: Option<(usize, ColumnType, Option<usize>)>,
     pub(super) suspends: bool,
+    /// Whether SUSPEND may stand where there are no outputs: Firebird refuses it in new routines, and runs those that backups bring.
+    pub(super) may_suspend_nothing: bool,
     pub(super) changes: bool,
     pub(super) executes_texts: bool,
     pub(super) accesses: Vec<Access>,
@@ -122,6 +124,7 @@ impl<'a> Compiler<'a> {
             exits: Vec::new(),
             result: None,
             suspends: false,
+            may_suspend_nothing: false,
             changes: false,
             executes_texts: false,
             accesses: Vec::new(),

@@ -128,12 +128,16 @@ fn parse_body(source: &str, environment: &Environment) -> Result<ast::RoutineBod
     farbird_sql::parse_psql_body(source, &farbird_sql::ParseOptions::of(dialect))
 }
 
-/// Compiles a stored procedure.
+/// Compiles a stored procedure. `is_known` says that it has been accepted before, or comes out of a backup.
 ///
 /// # Errors
 /// As [`compile_statement`].
-pub(super) fn compile_procedure(catalog: &Arc<Catalog>, procedure: &Routine) -> Result<CompiledRoutine> {
-    compile_stored(catalog, procedure, RoutineKind::Procedure)
+pub(super) fn compile_procedure(
+    catalog: &Arc<Catalog>,
+    procedure: &Routine,
+    is_known: bool,
+) -> Result<CompiledRoutine> {
+    compile_stored(catalog, procedure, RoutineKind::Procedure, is_known)
 }
 
 /// Compiles a stored function.
@@ -141,10 +145,15 @@ pub(super) fn compile_procedure(catalog: &Arc<Catalog>, procedure: &Routine) -> 
 /// # Errors
 /// As [`compile_statement`].
 pub(super) fn compile_function(catalog: &Arc<Catalog>, function: &Routine) -> Result<CompiledRoutine> {
-    compile_stored(catalog, function, RoutineKind::Function)
+    compile_stored(catalog, function, RoutineKind::Function, false)
 }
 
-fn compile_stored(catalog: &Arc<Catalog>, routine: &Routine, kind: RoutineKind) -> Result<CompiledRoutine> {
+fn compile_stored(
+    catalog: &Arc<Catalog>,
+    routine: &Routine,
+    kind: RoutineKind,
+    is_known: bool,
+) -> Result<CompiledRoutine> {
     if !routine.has_body() {
         let code = match kind {
             RoutineKind::Function => isc::FUNC_PACK_NOT_IMPLEMENTED,
@@ -161,6 +170,7 @@ fn compile_stored(catalog: &Arc<Catalog>, routine: &Routine, kind: RoutineKind) 
     let body = parse_body(&routine.source, &environment)?;
     let mut compiler = Compiler::new(&environment, kind, &routine.full_name());
     compiler.package = package;
+    compiler.may_suspend_nothing = is_known;
     compiler.is_system = routine.is_system();
     compiler.start = routine.source_start;
     // A function of a definer needs its owner's rights, and runs in its caller's name: Firebird 5 has it so.

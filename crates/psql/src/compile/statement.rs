@@ -289,7 +289,7 @@ impl Compiler<'_> {
             RoutineKind::Block | RoutineKind::Procedure | RoutineKind::LocalProcedure => {}
             _ => return Err(misplaced("SUSPEND")),
         }
-        if self.outputs.is_empty() {
+        if self.outputs.is_empty() && !self.may_suspend_nothing {
             return Err(sql_error(-104).and(isc::SUSPEND_WITHOUT_RETURNS));
         }
         if self.constructs.iter().any(|construct| matches!(construct, Construct::Autonomous)) {
