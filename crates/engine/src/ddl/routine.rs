@@ -6,7 +6,7 @@ use farbird_sql::ast::{AlterRoutineOptions, DefineFunction, DefineMode, DefinePr
 use farbird_types::{Error, Result, isc};
 
 use crate::catalog::privileges::DdlAction;
-use crate::catalog::{CatalogObject, ObjectKind, Routine, RoutineEngine, dependencies};
+use crate::catalog::{CatalogObject, ObjectKind, Routine, RoutineEngine, RoutineParameter, dependencies};
 use crate::ddl::editor::Editor;
 use crate::ddl::signature::{body_of, declare_function, declare_procedure, definer, definer_after, start_of};
 use crate::ddl::table::check_name_is_free;
@@ -34,7 +34,11 @@ pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedur
         check_name_is_free(editor, name)?;
     }
     let body = body_of(&ast.definition)?;
-    let (inputs, outputs) = declare_procedure(editor, &ast.signature)?;
+    let (mut inputs, mut outputs) = declare_procedure(editor, &ast.signature)?;
+    if let Some(kept) = &kept {
+        keep_comments(&mut inputs, &kept.inputs);
+        keep_comments(&mut outputs, &kept.outputs);
+    }
     let routine = Routine {
         id: match &kept {
             Some(kept) => kept.id,
@@ -60,6 +64,14 @@ pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedur
         .map_err(|failure| error::in_statement(failure, routine.source_start))
 }
 
+/// Parameters keep their comments by their names when their routine is altered.
+fn keep_comments(parameters: &mut [RoutineParameter], before: &[RoutineParameter]) {
+    for parameter in parameters {
+        let known = before.iter().find(|known| known.name == parameter.name);
+        parameter.description = known.and_then(|known| known.description.clone());
+    }
+}
+
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE FUNCTION.
 pub(super) fn define_function(editor: &mut Editor<'_, '_>, ast: &DefineFunction) -> Result<()> {
     let name = ast.signature.name.as_str();
@@ -78,7 +90,10 @@ pub(super) fn define_function(editor: &mut Editor<'_, '_>, ast: &DefineFunction)
     let action = if kept.is_some() { DdlAction::Alter } else { DdlAction::Create };
     rights::check_ddl(editor.context, ObjectKind::Function, action, name)?;
     let body = body_of(&ast.definition)?;
-    let (inputs, result) = declare_function(editor, &ast.signature)?;
+    let (mut inputs, result) = declare_function(editor, &ast.signature)?;
+    if let Some(kept) = &kept {
+        keep_comments(&mut inputs, &kept.inputs);
+    }
     let routine = Routine {
         id: match &kept {
             Some(kept) => kept.id,

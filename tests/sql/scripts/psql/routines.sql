@@ -124,3 +124,15 @@ create package body pk as begin function f (a integer) returns integer as begin 
 select pk.f(1) from rdb$database^
 select * from pk.p^
 drop package pk^
+create procedure told (a integer, b integer) returns (c integer) as begin c = a; end^
+comment on parameter told.a is 'the first'^
+comment on parameter told.b is 'the second'^
+comment on parameter told.c is 'the result'^
+alter procedure told (b varchar(10), d integer) returns (c varchar(10), e integer) as begin c = b; end^
+commit^
+select rdb$parameter_name, rdb$description from rdb$procedure_parameters where rdb$procedure_name = 'TOLD' order by rdb$parameter_type, rdb$parameter_number^
+create function told_too (a integer, b integer) returns integer as begin return a; end^
+comment on parameter told_too.b is 'the second'^
+create or alter function told_too (b integer) returns integer as begin return b; end^
+commit^
+select rdb$argument_name, rdb$description from rdb$function_arguments where rdb$function_name = 'TOLD_TOO' order by rdb$argument_position^
