@@ -157,7 +157,7 @@ impl RowPredicate for IndexExpression {
 
 /// The world in which index expressions are evaluated.
 struct World {
-    database: Database,
+    database: Arc<Database>,
     session: Session,
     transaction: Transaction,
 }
@@ -221,7 +221,13 @@ impl World {
                 kept: Slots::default(),
                 context_variables: Mutex::new(BTreeMap::new()),
             },
-            database: Database::new(Path::new(""), Arc::new(store), catalog, Arc::new(NoUsers), &budget),
+            database: Arc::new(Database::new(
+                Path::new(""),
+                Arc::new(store),
+                catalog,
+                Arc::new(NoUsers),
+                &budget,
+            )),
             session,
         })
     }

@@ -85,7 +85,7 @@ impl<'a> ExecutionContext<'a> {
     #[expect(clippy::too_many_arguments, reason = "each is a thing of its own that a statement has at hand")]
     pub fn new(
         above: &'static Above,
-        database: &'a Database,
+        database: &'a Arc<Database>,
         session: &'a Session,
         transaction: &'a Transaction,
         view: ReadView,

@@ -13,7 +13,7 @@ use farbird_types::{CastContext, Result, TimestampTz};
 /// context.
 pub struct Context<'a> {
     /// The database.
-    pub database: &'a Database,
+    pub database: &'a Arc<Database>,
     /// The attachment.
     pub session: &'a Session,
     /// The transaction.

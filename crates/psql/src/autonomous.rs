@@ -1,18 +1,19 @@
 //! IN AUTONOMOUS TRANSACTION, and EXECUTE STATEMENT WITH AUTONOMOUS TRANSACTION.
 //!
 //! Such a transaction fires the triggers of the database at its start and end, as those that clients start do (Firebird 4
-//! does so too, if the documentation does not say it).
+//! does so too, if the documentation does not say it). What it defines is there for those that begin later: the rest of the
+//! statement that has started it goes on with the catalog that it began with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farbird_catalog::transaction::{Transaction, TransactionCatalog};
-use farbird_catalog::{CatalogChanges, Slots};
+use farbird_catalog::{CatalogChanges, Slots, publication};
 use farbird_expression::ExecutionContext;
 use farbird_session::users::PreparedUsers;
 use farbird_sql::ast::DatabaseEvent;
 use farbird_store::TransactionOptions;
-use farbird_types::{Error, Result, isc};
+use farbird_types::Result;
 use parking_lot::Mutex;
 
 use crate::execution::{Execution, Stop};
@@ -76,18 +77,13 @@ pub(super) fn within<T>(
     std::mem::swap(&mut inner.routine, &mut context.routine);
     context.parameters = std::mem::take(&mut inner.parameters);
     drop(inner);
-    let changes_catalog = !transaction.catalog.lock().changes.is_empty();
     match result {
-        // Publishing a catalog is the attachment's matter, which does not know of this transaction.
-        Ok(_) if changes_catalog => {
-            transaction.store.rollback()?;
-            Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("DDL in an autonomous transaction"))
-        }
         Ok(value) => {
             let users = transaction.prepare_users(database)?;
             end_external(&transaction, End::Commit)?;
             let posted = transaction.store.posted_events();
-            transaction.store.commit()?;
+            let publish = publication(database, &transaction.catalog.lock().changes);
+            transaction.store.commit_with(publish)?;
             database.events.post(&posted);
             users.map_or(Ok(()), PreparedUsers::commit)?;
             Ok(value)

@@ -33,9 +33,10 @@ fn execute(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
         let (sql, inputs) = text_and_inputs(statement, context)?;
         return external::singleton(statement, target, sql, inputs, context);
     }
-    let (parsed, inputs) = prepare(statement, context)?;
+    let (mut parsed, inputs) = prepare(statement, context)?;
     if statement.transaction == Some(StatementTransaction::Autonomous) {
         let transaction = autonomous::begin(context)?;
+        parsed.environment.catalog = transaction.current_catalog();
         return apart(context, |context| {
             autonomous::within(transaction, context, |inner| singleton(statement, &parsed, inputs, inner))
         });
