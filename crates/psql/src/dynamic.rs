@@ -16,7 +16,7 @@ use crate::dynamic_rows::{DynamicRows, RowSource, apart, at, check_columns};
 use crate::execution::Execution;
 use crate::routine::DynamicStatement;
 use crate::trace::CallFrame;
-use crate::{authority, autonomous, external, named_parameters};
+use crate::{authority, autonomous, external, named_parameters, session_settings};
 
 /// A text ready to run.
 struct Parsed {
@@ -174,8 +174,10 @@ fn run_text(
             Ok(nothing())
         }
         StatementKind::Transaction(_) => Err(Error::new(isc::EDS_EXPL_TRAN_CTRL)),
-        StatementKind::Session(_) => {
-            Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("session management by EXECUTE STATEMENT"))
+        StatementKind::Session(statement) => {
+            check_columns(0, expected)?;
+            session_settings::change_within(context, statement)?;
+            Ok(nothing())
         }
         StatementKind::ExecuteBlock(_) | StatementKind::ExecuteProcedure(_) => {
             let compiled = compile_statement(&parsed.environment, &parsed.statement)?;

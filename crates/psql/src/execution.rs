@@ -20,6 +20,7 @@ use crate::cursor::OpenCursor;
 use crate::routine::{
     CompiledRoutine, CursorDefinition, CursorSource, Instruction, ProcedureCall, RoutineKind, Scroll, Store,
 };
+use crate::session_settings;
 use crate::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
 
 /// Up to so many levels of routines are charged for nothing but long texts in their variables.
@@ -461,6 +462,7 @@ impl Execution {
                     self.seen_changes = None;
                 }
                 Instruction::EndAutonomous => return Ok(Stop::AutonomousEnded),
+                Instruction::ChangeSession(statement) => session_settings::change_within(context, statement)?,
                 Instruction::PostEvent(name) => {
                     let name = self.evaluate(name, context)?;
                     post_event(&name, context)?;

@@ -21,6 +21,7 @@
 //! | `external`, `external_rows` | EXECUTE STATEMENT in another database, or as somebody else |
 //! | `library_function` | external functions: how they are called |
 //! | `autonomous` | IN AUTONOMOUS TRANSACTION |
+//! | `session_settings` | SET ROLE, SET TIME ZONE, SET DECFLOAT and their siblings, in routines and alone |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
 //! | `compiled`, `cache` | compiled routines of a catalog |
 //!
@@ -53,6 +54,7 @@ mod named_parameters;
 mod plans;
 mod procedure_call;
 mod routine;
+pub mod session_settings;
 mod trace;
 mod traced;
 
@@ -71,9 +73,9 @@ pub use routine::CompiledRoutine;
 pub fn check_procedure(
     catalog: &std::sync::Arc<farbird_catalog::Catalog>,
     procedure: &farbird_catalog::Routine,
+    is_restored: bool,
 ) -> farbird_types::Result<()> {
     compile::compile_procedure(catalog, procedure, is_restored).map(drop)
-    is_restored: bool,
 }
 
 /// Compiles a function to see whether it can be: for CREATE and ALTER FUNCTION.

@@ -7,7 +7,7 @@ use farbird_catalog::{Access, Routine};
 use farbird_expression::{BoundExpression, ExecutionContext};
 use farbird_plan::SelectPlan;
 use farbird_plan::modification::ModifyPlan;
-use farbird_sql::ast::{Position, StatementTransaction};
+use farbird_sql::ast::{Position, SessionStatement, StatementTransaction};
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 
 /// A routine ready to run.
@@ -254,6 +254,8 @@ pub(super) enum Instruction {
     Autonomous,
     /// Commits it.
     EndAutonomous,
+    /// SET TIME ZONE, SET DECFLOAT ROUND and the rest of session management.
+    ChangeSession(Box<SessionStatement>),
     /// POST_EVENT
     PostEvent(BoundExpression),
     /// The routine is done.

@@ -1,64 +1,23 @@
-//! SET ROLE, SET TIME ZONE, SET DECFLOAT, timeouts and ALTER SESSION RESET.
+//! Statements about the session as a client sends them, and what it attaches with: settings are changed by `psql::session_settings`, ALTER
+//! SESSION RESET here.
 
-use std::time::Duration;
-
-use farbird_sql::ast::{OptimizeFor, SessionStatement, Timeout, TimeoutUnit};
-use farbird_types::decimal::{Condition, Conditions, Rounding};
-use farbird_types::{Error, Result, ZoneId, isc};
+use farbird_sql::ast::SessionStatement;
+use farbird_types::{Error, Result, isc};
 
 use crate::attachment::{Attachment, initial_role};
-use crate::catalog::privileges::may_take_role;
+use crate::psql::session_settings::{self, rounding, traps};
 
 /// Runs a statement about the session.
 ///
 /// # Errors
-/// `isc_role_...` for a role that does not exist or is not granted, an unknown time zone, `isc_wish_list` for what is
-/// not supported.
+/// Those of [`session_settings::change`], and of rolling back.
 pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement) -> Result<()> {
-    let session = &attachment.session;
     match statement {
-        SessionStatement::SetRole(role) => {
-            let catalog = attachment.database().catalog();
-            if !may_take_role(&catalog, &session.options.user, &role.text) {
-                return Err(Error::new(isc::SET_INVALID_ROLE).with(role.text.as_str()));
-            }
-            session.settings.lock().role = (role.text != "NONE").then(|| role.text.clone());
+        SessionStatement::Reset => reset(attachment),
+        statement => {
+            session_settings::change(&attachment.session, &attachment.database().catalog(), statement)
         }
-        // A trusted role comes with a mapping.
-        SessionStatement::SetTrustedRole => match &session.trusted_role {
-            Some(role) => session.settings.lock().role = Some(role.clone()),
-            None => return Err(Error::new(isc::MISS_TRUSTED_ROLE)),
-        },
-        SessionStatement::SetTimeZone(zone) => {
-            let mut settings = session.settings.lock();
-            settings.time_zone = match zone {
-                None => settings.original_time_zone,
-                Some(name) => ZoneId::parse(name)?,
-            };
-        }
-        SessionStatement::SetStatementTimeout(timeout) => {
-            let timeout = duration(*timeout);
-            session.settings.lock().statement_timeout = (!timeout.is_zero()).then_some(timeout);
-        }
-        SessionStatement::Reset => reset(attachment)?,
-        SessionStatement::SetBind { from, to } => {
-            let catalog = attachment.database().catalog();
-            session.settings.lock().bindings.set(&*catalog, from, to)?;
-        }
-        SessionStatement::SetOptimize(mode) => {
-            session.settings.lock().first_rows = mode.map(|mode| mode == OptimizeFor::FirstRows);
-        }
-        // It says how the server may go about its work; nothing that a client sees follows from it.
-        SessionStatement::SetDebugOption { .. } => {}
-        SessionStatement::SetDecFloatRound(mode) => {
-            session.settings.lock().decimal.rounding = rounding(mode.as_str())?;
-        }
-        SessionStatement::SetDecFloatTraps(names) => {
-            session.settings.lock().decimal.traps = traps(names.iter().map(|name| name.as_str()))?;
-        }
-        SessionStatement::SetSessionIdleTimeout(_) => return Err(Error::new(isc::WISH_LIST)),
     }
-    Ok(())
 }
 
 impl Attachment {
@@ -78,17 +37,6 @@ impl Attachment {
         settings.original_decimal = settings.decimal;
         Ok(())
     }
-}
-
-fn rounding(name: &str) -> Result<Rounding> {
-    Rounding::by_name(name).ok_or_else(|| Error::new(isc::INVALID_DECFLOAT_ROUND).with(name))
-}
-
-fn traps<'n>(mut names: impl Iterator<Item = &'n str>) -> Result<Conditions> {
-    names.try_fold(Conditions::NONE, |traps, name| match Condition::by_name(name) {
-        Some(condition) => Ok(traps.with(condition)),
-        None => Err(Error::new(isc::INVALID_DECFLOAT_TRAP).with(name)),
-    })
 }
 
 /// ALTER SESSION RESET: settings as at the start, open transactions rolled back.
@@ -116,14 +64,4 @@ fn reset(attachment: &mut Attachment) -> Result<()> {
     drop(settings);
     session.context_variables.lock().clear();
     Ok(())
-}
-
-fn duration(timeout: Timeout) -> Duration {
-    let count = u64::from(timeout.count);
-    match timeout.unit {
-        TimeoutUnit::Hour => Duration::from_secs(count * 3600),
-        TimeoutUnit::Minute => Duration::from_secs(count * 60),
-        TimeoutUnit::Second => Duration::from_secs(count),
-        TimeoutUnit::Millisecond => Duration::from_millis(count),
-    }
 }

@@ -14,6 +14,7 @@ use crate::condition;
 use crate::routine::{
     Condition, Handler, HandlerTable, Instruction, Procedure, ProcedureCall, Raise, RoutineKind,
 };
+use crate::session_settings;
 
 impl Compiler<'_> {
     pub(super) fn statement(&mut self, statement: &ast::PsqlStatement) -> Result<()> {
@@ -91,8 +92,10 @@ impl Compiler<'_> {
                 self.emit(Instruction::Assign { value, slot });
                 Ok(())
             }
-            PsqlStatementKind::Session(_) => {
-                Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("session management inside PSQL"))
+            PsqlStatementKind::Session(statement) => {
+                session_settings::check_names(statement)?;
+                self.emit(Instruction::ChangeSession(statement.clone()));
+                Ok(())
             }
         }
     }

@@ -105,3 +105,23 @@ execute block returns (x integer) as declare i integer = 0; begin while (i < 3) 
 execute block returns (a integer, b integer) as begin select 1, 2 from rdb$database into a, b; suspend; end^
 execute block as begin insert into nowhere values (1); end^
 execute block as begin update t set id = 1; end^
+execute block as begin execute statement 'create table made (a integer)' with autonomous transaction; execute statement 'insert into made values (1)' with autonomous transaction; end^
+commit^
+select * from made^
+execute block as begin execute statement 'create table unseen (a integer)' with autonomous transaction; execute statement 'insert into unseen values (1)'; end^
+commit^
+select count(*) from unseen^
+execute block as begin in autonomous transaction do begin execute statement 'create table undone (a integer)'; exception e_mine; end end^
+commit^
+select count(*) from undone^
+execute block returns (n rdb$field_name, k type of rdb$field_type) as begin n = 'X'; k = 7; suspend; end^
+execute block (n rdb$user = ?) returns (k rdb$nothing) as begin suspend; end^
+create table of_system_types (a rdb$field_type, b rdb$relation_name)^
+select * from of_system_types^
+execute block returns (x varchar(60), y varchar(60)) as begin set time zone '+03:00'; x = extract(timezone_hour from current_timestamp); execute statement 'set time zone ''-05:00'''; y = extract(timezone_hour from current_timestamp); set time zone local; suspend; end^
+select extract(timezone_hour from current_timestamp) from rdb$database^
+execute block returns (x varchar(60)) as begin set decfloat traps to; x = 1 / cast(0 as decfloat); set decfloat traps to division_by_zero; x = x || (1 / cast(0 as decfloat)); suspend; end^
+execute block as begin set decfloat traps to nowhere; end^
+execute block returns (x varchar(60)) as begin set role nowhere; end^
+execute block as begin set time zone 'Nowhere/City'; end^
+execute block as begin set decfloat traps to division_by_zero, invalid_operation, overflow; set decfloat round half_up; end^
