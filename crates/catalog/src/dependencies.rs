@@ -178,7 +178,7 @@ impl Finder<'_> {
     fn parameters(&mut self, user: User<'_>, routine: &Routine) {
         for parameter in routine.inputs.iter().chain(&routine.outputs) {
             if let Some(domain) =
-                parameter.domain.as_ref().filter(|name| self.catalog.domains.contains_key(*name))
+                parameter.domain_of_type().filter(|name| self.catalog.domains.contains_key(*name))
             {
                 self.add(user, domain, object_type::DOMAIN, None);
             }

@@ -674,6 +674,9 @@ pub struct RoutineParameter {
     pub segment_size: Option<u16>,
     /// Domain's name, if declared by one.
     pub domain: Option<String>,
+    /// The domain whose type it has, if declared by TYPE OF: nothing but the type comes from there.
+    #[serde(default)]
+    pub type_of_domain: Option<String>,
     /// Table and column, if declared by TYPE OF COLUMN.
     #[serde(default)]
     pub type_of_column: Option<(String, String)>,
@@ -683,6 +686,13 @@ pub struct RoutineParameter {
     pub default_source: Option<String>,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,
+}
+
+impl RoutineParameter {
+    /// The domain that its type comes from.
+    pub fn domain_of_type(&self) -> Option<&str> {
+        self.domain.as_deref().or(self.type_of_domain.as_deref())
+    }
 }
 
 /// A trigger.

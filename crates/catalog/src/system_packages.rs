@@ -51,6 +51,7 @@ pub fn packages() -> &'static [Arc<Package>] {
                 precision: None,
                 segment_size: None,
                 domain: Some(domain.to_owned()),
+                type_of_domain: None,
                 type_of_column: None,
                 not_null: not_null == "1",
                 default_source: Some(default).filter(|it| !it.is_empty()).map(str::to_owned),

@@ -6,8 +6,12 @@ use farbird_sql::ast::{AlterDomain, CreateDomain, DomainChange};
 use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::bind;
+use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::privileges::DdlAction;
-use crate::catalog::{Catalog, CatalogObject, Column, Domain, ObjectKind, Relation, declared_type};
+use crate::catalog::privileges::object_type;
+use crate::catalog::{
+    Catalog, CatalogObject, Column, Domain, ObjectKind, Package, Relation, Routine, declared_type,
+};
 use crate::ddl::column::{check_default, check_identity_type};
 use crate::ddl::column_type::check_change;
 use crate::ddl::constraint::is_in_primary_key;
@@ -79,11 +83,13 @@ pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterDomain) -> Result<()
         apply(editor, &mut domain, change)?;
     }
     if domain.name != before.name {
+        check_no_dependents(&catalog, &before.name)?;
         editor.remove(ObjectKind::Domain, &before.name)?;
     }
     let domain = Arc::new(domain);
     editor.put(CatalogObject::Domain(Arc::clone(&domain)))?;
-    follow_in_tables(editor, before, &domain)
+    follow_in_tables(editor, before, &domain)?;
+    follow_in_routines(editor, &domain)
 }
 
 fn apply(editor: &Editor<'_, '_>, domain: &mut Domain, change: &DomainChange) -> Result<()> {
@@ -142,6 +148,59 @@ fn check_no_primary_key(catalog: &Catalog, domain: &str) -> Result<()> {
         Some(relation) => Err(Error::new(isc::DOMAIN_PRIMARY_KEY_NOTNULL).with(relation.name.as_str())),
         None => Ok(()),
     }
+}
+
+/// Refuses another name for a domain that routines are declared by.
+fn check_no_dependents(catalog: &Catalog, name: &str) -> Result<()> {
+    let uses = |it: &Dependency| it.used_type == object_type::DOMAIN && it.used == name;
+    match dependencies(catalog).iter().filter(|it| uses(it)).count() {
+        0 => Ok(()),
+        count => Err(error::in_use(isc::DOMAIN_NAME, name, count)),
+    }
+}
+
+/// Gives parameters that are declared by a domain its type.
+fn follow_in_routines(editor: &mut Editor<'_, '_>, domain: &Domain) -> Result<()> {
+    let catalog = editor.catalog();
+    for procedure in catalog.procedures.values() {
+        if let Some(changed) = followed(procedure, domain) {
+            editor.put(CatalogObject::Procedure(Arc::new(changed)))?;
+        }
+    }
+    for function in catalog.functions.values() {
+        if let Some(changed) = followed(function, domain) {
+            editor.put(CatalogObject::Function(Arc::new(changed)))?;
+        }
+    }
+    for package in catalog.packages.values() {
+        let mut changed = Package::clone(package);
+        let mut follows = false;
+        for routine in changed.procedures.iter_mut().chain(&mut changed.functions) {
+            if let Some(routine_changed) = followed(routine, domain) {
+                *routine = Arc::new(routine_changed);
+                follows = true;
+            }
+        }
+        if follows {
+            editor.put(CatalogObject::Package(Arc::new(changed)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A routine with the domain's type, if a parameter has another one yet.
+fn followed(routine: &Routine, domain: &Domain) -> Option<Routine> {
+    let mut changed = routine.clone();
+    let mut follows = false;
+    for parameter in changed.inputs.iter_mut().chain(&mut changed.outputs) {
+        if parameter.domain_of_type() == Some(domain.name.as_str()) && parameter.sql_type != domain.sql_type {
+            parameter.sql_type = domain.sql_type;
+            parameter.precision = domain.precision;
+            parameter.segment_size = domain.segment_size;
+            follows = true;
+        }
+    }
+    follows.then_some(changed)
 }
 
 /// Changes the columns of a domain with it: their types and indexes, and NULLs that are there if there must not be any.

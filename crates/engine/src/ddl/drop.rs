@@ -214,7 +214,7 @@ fn drop_domain(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
 /// The first parameter of a routine that is of a domain.
 fn parameter_of_domain<'r>(routine: &'r Routine, domain: &str) -> Option<&'r RoutineParameter> {
     let mut parameters = routine.inputs.iter().chain(&routine.outputs);
-    parameters.find(|parameter| parameter.domain.as_deref() == Some(domain))
+    parameters.find(|parameter| parameter.domain_of_type() == Some(domain))
 }
 
 fn drop_trigger(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {

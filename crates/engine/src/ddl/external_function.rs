@@ -171,6 +171,7 @@ fn parameter(argument: &LibraryArgument) -> RoutineParameter {
         precision: argument.precision,
         segment_size: None,
         domain: None,
+        type_of_domain: None,
         type_of_column: None,
         not_null: false,
         default_source: None,

@@ -35,12 +35,24 @@ pub(super) fn declare_function(
         precision: declared.precision,
         segment_size: declared.segment_size,
         domain: declared.domain.map(|domain| domain.name.clone()),
+        type_of_domain: domain_named(editor, &returns.data_type),
         type_of_column: column_named(&returns.data_type),
         not_null: returns.not_null || declared.not_null,
         default_source: None,
         description: None,
     };
     Ok((declare(editor, &signature.parameters)?, result))
+}
+
+/// The domain of TYPE OF, if it is one of the database's own: those of the system stay as they are.
+fn domain_named(editor: &Editor<'_, '_>, data_type: &DataType) -> Option<String> {
+    match &data_type.kind {
+        DataTypeKind::TypeOfDomain(name) => {
+            let catalog = editor.catalog();
+            catalog.domains.get(name.as_str()).map(|domain| domain.name.clone())
+        }
+        _ => None,
+    }
 }
 
 /// Table and column of TYPE OF COLUMN.
@@ -162,6 +174,7 @@ fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Re
             precision: declared.precision,
             segment_size: declared.segment_size,
             domain: declared.domain.filter(|_| by_domain).map(|domain| domain.name.clone()),
+            type_of_domain: domain_named(editor, &typed.data_type),
             type_of_column: column_named(&typed.data_type),
             not_null: typed.not_null || declared.not_null,
             default_source,

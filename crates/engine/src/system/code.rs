@@ -192,9 +192,9 @@ pub(super) fn procedure_parameters(rows: &mut RowSet<'_, '_, '_>) {
     }
 }
 
-/// 1: TYPE OF COLUMN.
+/// 1: TYPE OF a domain or a column.
 fn mechanism(parameter: &RoutineParameter) -> i64 {
-    i64::from(parameter.type_of_column.is_some())
+    i64::from(parameter.type_of_domain.is_some() || parameter.type_of_column.is_some())
 }
 
 /// What parameters of procedures and arguments of functions have in common.
@@ -209,7 +209,7 @@ fn parameter_columns(
         let column = rows.catalog.relation(table)?.column(column)?;
         Some(column.domain.clone())
     });
-    let named = parameter.domain.clone().or(of_column);
+    let named = parameter.domain_of_type().map(str::to_owned).or(of_column);
     let domain = named.unwrap_or_else(|| parameter_domain(kind, routine, place));
     rows.text("RDB$FIELD_SOURCE", &domain)
         .blob("RDB$DESCRIPTION", parameter.description.as_deref())

@@ -295,7 +295,7 @@ fn as_system(rows: &mut RowSet<'_, '_, '_>, domain: &SystemDomain) {
 
 fn parameter_fields(rows: &mut RowSet<'_, '_, '_>, kind: RoutineKind, routine: &Routine) {
     for (number, parameter) in routine.inputs.iter().chain(&routine.outputs).enumerate() {
-        if parameter.domain.is_none() && routine.library().is_none() {
+        if parameter.domain_of_type().is_none() && routine.library().is_none() {
             let name = parameter_domain(kind, routine, number);
             let declared = Declared {
                 precision: parameter.precision,

@@ -136,3 +136,20 @@ comment on parameter told_too.b is 'the second'^
 create or alter function told_too (b integer) returns integer as begin return b; end^
 commit^
 select rdb$argument_name, rdb$description from rdb$function_arguments where rdb$function_name = 'TOLD_TOO' order by rdb$argument_position^
+create domain d_moved as integer^
+create procedure moved (a d_moved, b type of d_moved) returns (c d_moved) as begin c = a; suspend; end^
+create function moved_too (a type of d_moved) returns bigint as begin return a; end^
+commit^
+select rdb$parameter_name, rdb$field_source, rdb$parameter_mechanism from rdb$procedure_parameters where rdb$procedure_name = 'MOVED' order by rdb$parameter_type, rdb$parameter_number^
+select rdb$field_source, rdb$argument_mechanism from rdb$function_arguments where rdb$function_name = 'MOVED_TOO' and rdb$argument_position = 1^
+select rdb$dependent_name, rdb$depended_on_type from rdb$dependencies where rdb$depended_on_name = 'D_MOVED' order by 1^
+drop domain d_moved^
+alter domain d_moved to d_other^
+select moved_too(3000000000) from rdb$database^
+select * from moved(3000000000, 1)^
+alter domain d_moved type bigint^
+select moved_too(3000000000) from rdb$database^
+drop procedure moved^
+drop function moved_too^
+alter domain d_moved to d_other^
+drop domain d_other^
