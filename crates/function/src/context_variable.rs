@@ -20,8 +20,17 @@ pub const ENGINE_VERSION: &str = "5.0.4";
 /// What FARBIRD_VERSION says, a variable that Firebird does not have: who really answers.
 pub const FARBIRD_VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The longest value of a variable: calls are described as shorter, and give all of it to what has room.
+const STORED_BYTES_MAX: usize = 32_767;
+
 /// Most variables of one namespace.
 const CONTEXT_VARIABLES_MAX: usize = 1_000;
+
+/// What the names and values of a namespace may take together: nobody is charged for them.
+const NAMESPACE_BYTES_MAX: usize = 4 << 20;
+
+/// A name and a value that are no longer than this are taken without counting: a thousand of them fit.
+const COUNTED_FROM_BYTES: usize = NAMESPACE_BYTES_MAX / CONTEXT_VARIABLES_MAX;
 
 /// The functions of this module.
 pub const FUNCTIONS: &[ScalarFunction] = &[
@@ -40,6 +49,15 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
         result: |_, _| Ok(ColumnType { sql_type: SqlType::INTEGER, nullable: false }),
         parameter_type: context_parameter,
         body: set_context,
+        strict: false,
+        deterministic: false,
+    },
+    ScalarFunction {
+        name: "RDB$RESET_CONTEXT",
+        arity: (1, 1),
+        result: |_, arguments| Ok(nullable_as(SqlType::INTEGER, arguments)),
+        parameter_type: context_parameter,
+        body: reset_context,
         strict: false,
         deterministic: false,
     },
@@ -87,14 +105,16 @@ fn context_parameter(index: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
 
 /// Namespace and name of a variable.
 fn place(context: &mut Context<'_>, call: &Call<'_>) -> Result<(String, String)> {
-    let mut part = |index: usize| {
-        if call.argument(index).is_null() {
-            return Err(Error::new(isc::CTX_BAD_ARGUMENT).with(call.name));
-        }
-        let text = argument::text(context, call.argument(index))?;
-        Ok(text.decode_lossy().trim_end().to_owned())
-    };
-    Ok((part(0)?, part(1)?))
+    Ok((part(context, call, 0)?, part(context, call, 1)?))
+}
+
+/// A namespace or a name.
+fn part(context: &mut Context<'_>, call: &Call<'_>, index: usize) -> Result<String> {
+    if call.argument(index).is_null() {
+        return Err(Error::new(isc::CTX_BAD_ARGUMENT).with(call.name));
+    }
+    let text = argument::text(context, call.argument(index))?;
+    Ok(text.decode_lossy().trim_end().to_owned())
 }
 
 fn invalid_namespace(namespace: &str, function: &str) -> Error {
@@ -144,7 +164,7 @@ fn set_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
         Value::Null => None,
         value => {
             let text = argument::text(context, value)?;
-            if text.bytes().len() > CONTEXT_VALUE_BYTES_MAX as usize {
+            if text.bytes().len() > STORED_BYTES_MAX {
                 return Err(Error::new(isc::ARITH_EXCEPT).and(isc::STRING_TRUNCATION));
             }
             Some(text.decode_lossy().into_owned())
@@ -165,14 +185,35 @@ fn set_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     Ok(Value::integer(i64::from(existed)))
 }
 
+/// Removes all variables of a namespace; gives how many there were.
+fn reset_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
+    let namespace = part(context, call, 0)?;
+    let mut variables = match namespace.as_str() {
+        "USER_SESSION" => context.session.context_variables.lock(),
+        "USER_TRANSACTION" => context.transaction.context_variables.lock(),
+        _ => return Err(invalid_namespace(&namespace, call.name)),
+    };
+    let count = std::mem::take(&mut *variables).len();
+    Ok(Value::integer(i64::try_from(count).unwrap_or(i64::MAX)))
+}
+
 fn assign(variables: &mut BTreeMap<String, String>, name: String, value: Option<String>) -> Result<bool> {
     match value {
         None => Ok(variables.remove(&name).is_some()),
         Some(_) if variables.len() >= CONTEXT_VARIABLES_MAX && !variables.contains_key(&name) => {
             Err(Error::new(isc::CTX_TOO_BIG))
         }
+        Some(value) if is_too_much(variables, &name, &value) => Err(Error::new(isc::CTX_TOO_BIG)),
         Some(value) => Ok(variables.insert(name, value).is_some()),
     }
+}
+
+/// Whether a variable would take its namespace past what it may have.
+fn is_too_much(variables: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
+    let added = name.len() + value.len();
+    let others = variables.iter().filter(|(known, _)| *known != name);
+    added > COUNTED_FROM_BYTES
+        && others.map(|(name, value)| name.len() + value.len()).sum::<usize>() + added > NAMESPACE_BYTES_MAX
 }
 
 /// A variable of the namespace SYSTEM; `None` is NULL.
