@@ -272,7 +272,9 @@ impl Parser<'_> {
             Some("DISTINCT") => {
                 self.take();
                 self.expect_keyword("FROM")?;
-                let right = Box::new(self.arithmetic()?);
+                // NOT begins a predicate here as it does behind a comparison.
+                let level = if self.at_keyword("NOT") { Level::Is } else { Level::Sum };
+                let right = Box::new(self.operators(level)?);
                 return Ok(ExpressionKind::Distinct { left: operand, right, negated });
             }
             Some("TRUE") => Truth::True,

@@ -166,3 +166,6 @@ with q (a, a) as (select id, name from customer) select 1 from q;
 select rdb$db_key from (select 1 as a from rdb$database union all select 2 from rdb$database) q;
 select q.rdb$db_key from (select 1 as a from rdb$database union all select 2 from rdb$database) q;
 select rdb$record_version from (select 1 as a from rdb$database union all select 2 from rdb$database) q;
+select true is not distinct from not false, not false is not distinct from not not true from rdb$database;
+select count(*) from rdb$database where true is distinct from not true and 1 = 1;
+select count(*) from rdb$database where true is distinct from not 1 = 1 or 1 = 0;
