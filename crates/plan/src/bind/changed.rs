@@ -1,12 +1,13 @@
 //! What a statement changes: a table, or a view and what stands behind it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use farbird_catalog::system_tables::{is_live, refuse_change};
 use farbird_catalog::triggers::{TriggerMoment, has_triggers};
 use farbird_catalog::{Access, AccessPrivilege, ObjectKind, Relation, RelationKind};
 use farbird_expression::{BoundExpression, Expression};
-use farbird_sql::ast::{self, Name};
+use farbird_sql::ast::{self, AssignedValue, Name};
 use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::bind::binder::Binder;
@@ -326,6 +327,34 @@ impl Binder<'_> {
 }
 
 impl Changed {
+    /// Whether an assignment leaves everything as it is: DEFAULT may be written for a computed column.
+    pub(super) fn says_nothing(&self, column: &Name, value: &AssignedValue) -> bool {
+        let is_computed = |relation: &Relation| {
+            relation.column(column.as_str()).is_some_and(|column| column.computed_source.is_some())
+        };
+        matches!(value, AssignedValue::Default(_))
+            && self.name == self.relation.name
+            && is_computed(&self.relation)
+    }
+
+    /// Names and values as they are written, but for those that say nothing.
+    pub(super) fn said<'s>(
+        &self,
+        names: Option<&'s [Name]>,
+        values: &'s [AssignedValue],
+    ) -> (Option<Cow<'s, [Name]>>, Cow<'s, [AssignedValue]>) {
+        let says_nothing = |(name, value): (&Name, &AssignedValue)| self.says_nothing(name, value);
+        let some_say_nothing =
+            |names: &&[Name]| names.len() == values.len() && names.iter().zip(values).any(says_nothing);
+        let Some(written) = names.filter(some_say_nothing) else {
+            return (names.map(Cow::Borrowed), Cow::Borrowed(values));
+        };
+        let kept = written.iter().zip(values).filter(|(name, value)| !self.says_nothing(name, value));
+        let (names, values): (Vec<Name>, Vec<AssignedValue>) =
+            kept.map(|(name, value)| (name.clone(), value.clone())).unzip();
+        (Some(Cow::Owned(names)), Cow::Owned(values))
+    }
+
     /// What the planned rows begin with.
     pub(super) fn outline_row(&self) -> RowOutline<'_> {
         let fields = slot_count(&self.relation);

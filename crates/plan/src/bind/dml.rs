@@ -1,5 +1,6 @@
 //! Statements that change rows.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use farbird_catalog::{AccessPrivilege, ObjectKind, Relation};
@@ -40,13 +41,17 @@ pub(crate) fn bind_insert(
 fn insert_once(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Prepared> {
     let changed = binder.changed_table(&insert.table, ast::TriggerAction::Insert)?;
     let target = Arc::new(binder.target_of(&changed)?);
-    let columns = binder.insert_columns(&changed, insert.columns.as_deref(), &insert.source)?;
+    let (names, written) = match &insert.source {
+        ast::InsertSource::Values(values) => changed.said(insert.columns.as_deref(), values),
+        _ => (insert.columns.as_deref().map(Cow::Borrowed), Cow::Borrowed([].as_slice())),
+    };
+    let columns = binder.insert_columns(&changed, names.as_deref(), &insert.source)?;
     // The table was made known only to find its columns: an INSERT looks at none of its rows.
     binder.blocks = vec![Block::default()];
     binder.namespaces = vec![Namespace::new(0)];
     let (source, row) = match &insert.source {
-        ast::InsertSource::Values(values) => {
-            let row = binder.insert_values(&target, &columns, values, insert.overriding)?;
+        ast::InsertSource::Values(_) => {
+            let row = binder.insert_values(&target, &columns, &written, insert.overriding)?;
             (Node::Single, row)
         }
         ast::InsertSource::DefaultValues => {
@@ -139,25 +144,26 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
     binder.note_plan(statement.plan.as_ref());
     let changed = binder.changed_table(&statement.table, ast::TriggerAction::Update)?;
     let target = Arc::new(binder.target_of(&changed)?);
-    let written = ast::InsertSource::Values(statement.values.clone());
-    let columns = binder.insert_columns(&changed, statement.columns.as_deref(), &written)?;
+    let (names, values) = changed.said(statement.columns.as_deref(), &statement.values);
+    let written = ast::InsertSource::Values(values.to_vec());
+    let columns = binder.insert_columns(&changed, names.as_deref(), &written)?;
     // The values look at no row: they are bound before the table's names are known to anybody.
     let tables = std::mem::take(&mut binder.namespace().tables);
-    let mut insert = binder.insert_values(&target, &columns, &statement.values, statement.overriding)?;
+    let mut insert = binder.insert_values(&target, &columns, &values, statement.overriding)?;
     binder.namespace().tables = tables;
     let matching = matching_columns(&changed.relation, &columns, &statement.matching)?;
-    check_no_default_is_matched(&matching, &columns, &statement.values)?;
+    check_no_default_is_matched(&matching, &columns, &values)?;
     // What matches, what is assigned and what is inserted are one value: those of MATCHING are evaluated ahead. The others
     // are evaluated for each row.
-    let mut values = Vec::new();
+    let mut ahead = Vec::new();
     for (_, value) in insert.assignments.iter_mut().filter(|(slot, _)| matching.contains(slot)) {
         if !matches!(value, Expression::Constant(_) | Expression::Parameter(_)) {
             let register = binder.new_register();
-            values.push((register, std::mem::replace(value, Expression::Register(register))));
+            ahead.push((register, std::mem::replace(value, Expression::Register(register))));
         }
     }
     let mut assignments = insert.assignments.clone();
-    for ((_, slot), value) in columns.iter().zip(&statement.values) {
+    for ((_, slot), value) in columns.iter().zip(values.iter()) {
         if matches!(value, AssignedValue::Default(_)) {
             assignments.push((*slot, binder.default_of(&target, *slot)));
         }
@@ -191,7 +197,8 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
     let number = numbers(&changed, width + slot_count(&changed.relation));
     let returning = Returned { old, new: Some(new), number, ..Returned::of(&changed, new) };
     let (returning, columns) = binder.bind_returning(statement.returning.as_ref(), returning)?;
-    let action = ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { values, source, assignments, insert });
+    let action =
+        ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { values: ahead, source, assignments, insert });
     binder.prepared(StatementKind::Insert, action, returning, columns, true)
 }
 
@@ -400,6 +407,9 @@ impl Binder<'_> {
         let mut bound: Vec<(usize, Expression)> = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             let name = &assignment.target.name;
+            if changed.says_nothing(name, &assignment.value) {
+                continue;
+            }
             if let Some(qualifier) = &assignment.target.qualifier
                 && qualifier.as_str() != changed.named.name
             {
@@ -527,9 +537,10 @@ impl Binder<'_> {
             }
             ast::MergeAction::Delete => MergeActionPlan::Delete,
             ast::MergeAction::Insert { columns, overriding, values } => {
-                let source = ast::InsertSource::Values(values.clone());
-                let columns = self.insert_columns(changed, columns.as_deref(), &source)?;
-                MergeActionPlan::Insert(self.insert_values(target, &columns, values, *overriding)?)
+                let (names, values) = changed.said(columns.as_deref(), values);
+                let source = ast::InsertSource::Values(values.to_vec());
+                let columns = self.insert_columns(changed, names.as_deref(), &source)?;
+                MergeActionPlan::Insert(self.insert_values(target, &columns, &values, *overriding)?)
             }
         };
         Ok(MergeClausePlan { rows: clause.rows, condition, action })
