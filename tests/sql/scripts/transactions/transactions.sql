@@ -89,7 +89,6 @@ select id from t order by id;
 commit;
 select rdb$set_context('USER_SESSION', 'LONG', lpad('', 8000, 'abc')) from rdb$database;
 select octet_length(rdb$get_context('USER_SESSION', 'LONG')), char_length(cast(rdb$get_context('USER_SESSION', 'LONG') as varchar(8000))) from rdb$database;
-select rdb$get_context('USER_SESSION', 'LONG') from rdb$database;
 select rdb$reset_context('USER_SESSION') from rdb$database;
 select rdb$get_context('USER_SESSION', 'LONG') from rdb$database;
 select rdb$reset_context('USER_TRANSACTION'), rdb$reset_context('USER_SESSION') from rdb$database;
