@@ -281,3 +281,69 @@ fn nothing_is_made_of_itself() {
     session.execute("insert into t (a) values (1)");
     assert_eq!(session.rows("select a, b, c from t"), ["1|3|4"]);
 }
+
+/// All rows are compared at once, whatever the types and the orders of the keys are.
+#[test]
+fn a_new_foreign_key_finds_every_row_that_refers_to_nothing() {
+    let (database, mut session) = TestDatabase::create();
+    session.execute(
+        "create table p (a int not null, b varchar(10) not null, s bigint not null unique, \
+         n numeric(9,2) not null unique, primary key (a, b))",
+    );
+    session.execute(
+        "create table c (id int, a int, b char(10), v varchar(10), s bigint, n numeric(9,2), up int unique)",
+    );
+    session.commit();
+    for id in 1..=150 {
+        let (b, s) = (format!("k{}", id % 7), id * 10);
+        session.execute(&format!("insert into p values ({id}, '{b}', {s}, {id}.25)"));
+        for copy in [id, id + 200] {
+            session
+                .execute(&format!("insert into c values ({copy}, {id}, '{b}', '{b}', {s}, {id}.25, {copy})"));
+        }
+    }
+    session.execute("insert into c values (350, null, 'x', 'x', null, null, null)");
+    session.execute("insert into c values (150, 3, null, null, null, null, null)");
+    session.execute("insert into p values (500, 'gone', 5000, 500.25)");
+    session.commit();
+    // Its entries may stay in the indexes for a while.
+    session.execute("delete from p where a = 500");
+    session.commit();
+    let keys = [
+        ("(a, b) references p", "500", "950"),
+        ("(a, v) references p", "500", "950"),
+        ("(a, v) references p using descending index c_p", "500", "950"),
+        ("(s) references p (s)", "5000", "9500"),
+        ("(n) references p (n)", "500.25", "950.25"),
+        ("(id) references c (up)", "600", "601"),
+    ];
+    for (key, ..) in keys {
+        session.execute(&format!("alter table c add constraint fk foreign key {key}"));
+        session.commit();
+        session.execute("alter table c drop constraint fk");
+        session.commit();
+    }
+    let orphans =
+        ["600, 500, 'gone', 'gone', 5000, 500.25, null", "601, 950, 'k5', 'k5', 9500, 950.25, null"];
+    for (number, orphan) in orphans.iter().enumerate() {
+        session.execute(&format!("insert into c values ({orphan})"));
+        session.commit();
+        for (key, gone, never) in keys {
+            let error = session.error(&format!("alter table c add constraint fk foreign key {key}"));
+            let value = if number == 0 { gone } else { never };
+            assert!(error.starts_with("foreign_key(FK, C)") && error.contains(value), "{key}: {error}");
+            session.rollback();
+        }
+        session.execute("delete from c where id >= 600");
+        session.commit();
+    }
+    // Whoever deletes a row that is referred to has not decided yet.
+    let mut other = database.attach("SYSDBA", None);
+    other.execute("delete from p where a = 7");
+    let add = "alter table c add constraint fk foreign key (a, v) references p";
+    assert!(!session.error(add).is_empty());
+    session.rollback();
+    other.rollback();
+    session.execute(add);
+    session.commit();
+}

@@ -98,7 +98,7 @@ pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
 pub use tally::{Counted, RecordCounter, RecordCounters, Tally};
 pub use transaction::{
-    LaterChange, PreparedTransaction, RowUpdate, Savepoint, SessionRelations, Transaction,
+    KeyPair, LaterChange, PreparedTransaction, RowUpdate, Savepoint, SessionRelations, Transaction,
 };
 
 pub use farbird_record::{

@@ -499,6 +499,15 @@ impl LockTable {
         }
     }
 
+    /// Whether a transaction other than this one may write to a relation now.
+    pub(crate) fn is_written_by_others(&self, relation: RelationId, transaction: TransactionId) -> bool {
+        let state = self.state.lock();
+        state.relations.get(&relation).is_some_and(|holders| {
+            let writes = |levels: &Levels| levels.include(LockLevel::SharedWrite);
+            holders.iter().any(|(holder, levels)| *holder != transaction && writes(levels))
+        })
+    }
+
     /// Gives one level of a relation's lock back; gives those that are left.
     pub(crate) fn give_back(&self, relation: RelationId, level: LockLevel, holder: TransactionId) -> Levels {
         let mut state = self.state.lock();

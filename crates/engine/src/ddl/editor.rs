@@ -131,16 +131,22 @@ impl<'e, 'a> Editor<'e, 'a> {
         self.check_current()
     }
 
+    /// What sorting keys may take.
+    pub(super) fn build_room(&self) -> StatementRoom {
+        StatementRoom::new(&self.context.budget, self.context.session.parallel_workers())
+    }
+
     /// Fills an index from the rows that there are.
     pub(super) fn build_index(&self, relation: &Relation, index: &Index) -> Result<()> {
         let definition = layout(relation);
         let store = &self.context.transaction.store;
-        let room = StatementRoom::new(&self.context.budget, self.context.session.parallel_workers());
-        store.build_index(&definition, StoreIndex(index.id.0), &room).map_err(|error| match error {
-            StoreError::UniqueViolation { values, .. } => duplicate_key(relation, index, &values),
-            StoreError::KeyTooLong { .. } => error::index_key_too_big(&index.name),
-            other => other.into(),
-        })
+        store.build_index(&definition, StoreIndex(index.id.0), &self.build_room()).map_err(
+            |error| match error {
+                StoreError::UniqueViolation { values, .. } => duplicate_key(relation, index, &values),
+                StoreError::KeyTooLong { .. } => error::index_key_too_big(&index.name),
+                other => other.into(),
+            },
+        )
     }
 
     /// Gives an index's space back with the commit.

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{Name, References, ReferentialAction as Written};
-use farbird_store::{IndexId as StoreIndex, LockLevel, Projection, RelationScan, RowBatch};
+use farbird_store::{
+    IndexId as StoreIndex, KeyPair, LockLevel, Projection, RelationScan, Result as StoreResult, RowBatch,
+    RowId,
+};
 use farbird_types::{Error, ExactWidth, Result, SqlType, Value, isc};
 
 use crate::bind::{Access, AccessPrivilege};
@@ -236,33 +239,77 @@ pub(super) fn check_rows(editor: &Editor<'_, '_>, relation: &Relation, name: &st
     else {
         return Ok(());
     };
-    let slots: Vec<u16> = index
-        .columns
-        .iter()
-        .filter_map(|column| relation.column(column))
-        .map(|column| column.field_id)
-        .collect();
+    let check = RowCheck { editor, relation, name, referenced, index, key };
     let transaction = &editor.context.transaction.store;
-    let referenced_layout = layout(referenced);
-    let mut scan = RelationScan::new(layout(relation), transaction.view()?, Projection::of(slots));
-    let mut batch = RowBatch::new();
-    while scan.next_batch(transaction, ROWS_PER_BATCH, &mut batch)? {
-        editor.context.check_interrupt()?;
-        for row in 0..batch.len() {
-            let values: Vec<Value> = (0..batch.width()).map(|column| batch.value(row, column)).collect();
-            // A key with a NULL in it refers to nothing and needs nothing.
-            if values.iter().any(Value::is_null) {
-                continue;
-            }
-            if !transaction.key_exists(&referenced_layout, StoreIndex(key.id.0), &values, None)? {
-                return Err(Error::new(isc::FOREIGN_KEY)
-                    .with(name)
-                    .with(relation.name.as_str())
-                    .and(isc::FOREIGN_KEY_TARGET_DOESNT_EXIST)
-                    .and(isc::IDX_KEY_VALUE)
-                    .with(key_text(&index.columns, &values)));
+    let (referring, referenced_layout) = (layout(relation), layout(referenced));
+    let pair = KeyPair {
+        referring: (&referring, StoreIndex(index.id.0)),
+        referenced: (&referenced_layout, StoreIndex(key.id.0)),
+    };
+    let mut refused = None;
+    let mut look = |row: RowId| -> StoreResult<bool> {
+        let view = transaction.view()?;
+        let values = transaction.read_row(&referring, &view, row, &Projection::of(check.slots()))?;
+        refused = values.map(|values| check.row(&values)).and_then(Result::err);
+        Ok(refused.is_none())
+    };
+    // An index that is not built has no keys.
+    let is_told = !index.inactive && transaction.find_missing_keys(&pair, &editor.build_room(), &mut look)?;
+    match refused {
+        Some(error) => Err(error),
+        None if is_told => Ok(()),
+        None => check.all_rows(),
+    }
+}
+
+/// The rows of a table that is getting a foreign key.
+struct RowCheck<'c, 'e, 's> {
+    editor: &'c Editor<'e, 's>,
+    relation: &'c Relation,
+    name: &'c str,
+    referenced: &'c Relation,
+    /// Of the foreign key, and of the key that it refers to.
+    index: &'c Index,
+    key: &'c Index,
+}
+
+impl RowCheck<'_, '_, '_> {
+    fn slots(&self) -> Vec<u16> {
+        let columns = self.index.columns.iter().filter_map(|column| self.relation.column(column));
+        columns.map(|column| column.field_id).collect()
+    }
+
+    /// Looks for the key of each row by itself.
+    fn all_rows(&self) -> Result<()> {
+        let transaction = &self.editor.context.transaction.store;
+        let mut scan =
+            RelationScan::new(layout(self.relation), transaction.view()?, Projection::of(self.slots()));
+        let mut batch = RowBatch::new();
+        while scan.next_batch(transaction, ROWS_PER_BATCH, &mut batch)? {
+            self.editor.context.check_interrupt()?;
+            for row in 0..batch.len() {
+                let values: Vec<Value> = (0..batch.width()).map(|column| batch.value(row, column)).collect();
+                self.row(&values)?;
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Fails if there is nothing that a row refers to.
+    fn row(&self, values: &[Value]) -> Result<()> {
+        // A key with a NULL in it refers to nothing and needs nothing.
+        if values.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        let transaction = &self.editor.context.transaction.store;
+        match transaction.key_exists(&layout(self.referenced), StoreIndex(self.key.id.0), values, None)? {
+            true => Ok(()),
+            false => Err(Error::new(isc::FOREIGN_KEY)
+                .with(self.name)
+                .with(self.relation.name.as_str())
+                .and(isc::FOREIGN_KEY_TARGET_DOESNT_EXIST)
+                .and(isc::IDX_KEY_VALUE)
+                .with(key_text(&self.index.columns, values))),
+        }
+    }
 }

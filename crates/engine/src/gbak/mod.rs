@@ -7,6 +7,7 @@
 //! | `types`, `statements`, `tables` | definitions as SQL |
 //! | `runner` | executing them, again and again as long as some still become possible |
 //! | `rows` | rows, straight into packed blocks |
+//! | `loader` | the transactions that they are in, committed beside |
 //! | `failure` | why a restore ends, and Firebird's status for it |
 //! | `finish` | owners, comments, privileges: what no statement says |
 //! | `file_database` | a database file as a backup for gbak reads it |
@@ -19,6 +20,7 @@
 mod failure;
 mod file_database;
 mod finish;
+mod loader;
 mod rows;
 mod runner;
 mod schema;
@@ -50,6 +52,7 @@ use crate::catalog::Catalog;
 use crate::engine::Engine;
 use failure::{GbakError, GbakResult, status};
 use finish::objects;
+use loader::Loader;
 use rows::{Loaded, Loading};
 use runner::Runner;
 use schema::Schema;
@@ -148,6 +151,7 @@ struct Restore<'r, 'o, 'p> {
     reader: BackupReader<'r>,
     schema: Schema,
     runner: Runner,
+    loader: Loader,
     loaded: Loaded,
     summary: GbakSummary,
     cancel: &'o Arc<CancelFlag>,
@@ -200,11 +204,14 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             ..GbakSummary::default()
         };
         let loaded = Loaded::default();
-        let mut restore = Restore { reader, schema, runner, loaded, summary, cancel, observer };
+        let loader = Loader::new(&runner.database().store, cancel);
+        let mut restore = Restore { reader, schema, loader, runner, loaded, summary, cancel, observer };
         restore.run(record)?;
         restore.finish(read_only)?;
         // A definition that was interrupted may have been taken for one that is refused.
         restore.cancel.check()?;
+        // The file is closed when nobody holds its store any more.
+        drop(restore.loader);
         restore.runner.close()?;
         Ok(restore.summary)
     }
@@ -230,6 +237,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             }
             record = self.reader.next_record()?;
         }
+        self.loader.finish()?;
         self.keys_and_code(undone)
     }
 
@@ -341,8 +349,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             };
             let catalog = self.runner.database().catalog();
             let made = catalog.relation(name).map(AsRef::as_ref);
-            let store = Arc::clone(&self.runner.database().store);
-            let loading = Loading::of(&self.schema, table, made, (&store, self.cancel), &mut self.loaded)?;
+            let loading = Loading::of(&self.schema, table, made, &mut self.loader, &mut self.loaded)?;
             let observer = &mut self.observer;
             record = loading.run(&mut self.reader, &mut |rows, bytes| {
                 observer(&BackupProgress {

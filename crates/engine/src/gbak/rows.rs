@@ -5,19 +5,17 @@ use std::sync::Arc;
 
 use farbird_gbak::attribute::field;
 use farbird_gbak::{BackupReader, FieldKind, Record, RecordKind, RowField, RowFormat};
-use farbird_store::{BlobOptions, CancelFlag, RelationLayout, Store, Transaction, TransactionOptions};
+use farbird_store::{BlobOptions, RelationLayout, Transaction};
 use farbird_types::{
     ArrayShape, BlobId, CastContext, CharacterSet, Error, SqlType, Text, Timestamp, Value, ZoneId, convert,
 };
 
 use super::failure::GbakError;
+use super::loader::Loader;
 use super::schema::{RelationRecords, Schema};
 use crate::catalog::{Relation, layout};
 use crate::function::array::ArrayContents;
 
-/// Rows are committed when they have come to so many bytes, or to so many.
-const BYTES_PER_COMMIT: usize = 8 << 20;
-const ROWS_PER_COMMIT: u64 = 100_000;
 /// An array of more bytes is left out: no column here has such.
 const ARRAY_BYTES_MAX: u64 = 128 << 20;
 /// How often the observer is told, and a wish to stop is heard.
@@ -46,8 +44,7 @@ struct Target {
 
 /// A table whose rows are being loaded.
 pub(super) struct Loading<'a> {
-    store: &'a Store,
-    cancel: &'a Arc<CancelFlag>,
+    loader: &'a mut Loader,
     format: RowFormat,
     targets: Vec<Target>,
     /// Its layout; it has no indexes yet. None if there is no such table: its rows are passed over.
@@ -56,7 +53,8 @@ pub(super) struct Loading<'a> {
     values: Vec<Value>,
     row: Vec<Value>,
     segment: Vec<u8>,
-    bytes_since_commit: usize,
+    /// Bytes of the row that is being read.
+    row_bytes: usize,
 }
 
 impl<'a> Loading<'a> {
@@ -68,7 +66,7 @@ impl<'a> Loading<'a> {
         schema: &Schema,
         table: &RelationRecords,
         made: Option<&Relation>,
-        (store, cancel): (&'a Store, &'a Arc<CancelFlag>),
+        loader: &'a mut Loader,
         loaded: &'a mut Loaded,
     ) -> Result<Loading<'a>, GbakError> {
         let mut targets = Vec::new();
@@ -91,8 +89,7 @@ impl<'a> Loading<'a> {
         }
         let layout = made.filter(|made| made.is_stored()).map(layout);
         Ok(Loading {
-            store,
-            cancel,
+            loader,
             format: RowFormat { fields: targets.iter().map(|it| it.source).collect() },
             targets,
             layout,
@@ -100,7 +97,7 @@ impl<'a> Loading<'a> {
             values: Vec::new(),
             row: Vec::new(),
             segment: Vec::new(),
-            bytes_since_commit: 0,
+            row_bytes: 0,
         })
     }
 
@@ -114,14 +111,15 @@ impl<'a> Loading<'a> {
         observer: &mut dyn FnMut(u64, u64),
     ) -> Result<Record, GbakError> {
         let width = self.layout.as_ref().and_then(|it| it.current_format().map(|format| format.len()));
-        let mut transaction = self.begin()?;
-        let (mut rows_read, mut rows_since_commit) = (0_u64, 0);
+        let mut rows_read = 0_u64;
         loop {
+            let transaction = self.loader.transaction()?;
             self.values.clear();
             reader.row(&self.format, &mut self.values)?;
             rows_read += 1;
             self.row.clear();
             self.row.resize(width.unwrap_or_default(), Value::Null);
+            self.row_bytes = 0;
             for index in 0..self.targets.len() {
                 self.place(index)?;
             }
@@ -129,25 +127,16 @@ impl<'a> Loading<'a> {
             if let Some(layout) = &self.layout {
                 transaction.insert(layout, &mut self.row)?;
                 self.loaded.rows += 1;
-                rows_since_commit += 1;
             }
+            self.loader.inserted(transaction, self.row_bytes)?;
             if rows_read.is_multiple_of(ROWS_PER_REPORT) {
-                self.cancel.check()?;
+                self.loader.check_cancelled()?;
                 observer(self.loaded.rows, reader.offset());
             }
             if next.kind != RecordKind::Data {
-                transaction.commit()?;
                 return Ok(next);
             }
-            if rows_since_commit >= ROWS_PER_COMMIT || self.bytes_since_commit >= BYTES_PER_COMMIT {
-                std::mem::replace(&mut transaction, self.begin()?).commit()?;
-                (rows_since_commit, self.bytes_since_commit) = (0, 0);
-            }
         }
-    }
-
-    fn begin(&self) -> Result<Transaction, GbakError> {
-        Ok(self.store.begin(TransactionOptions::default(), Arc::clone(self.cancel))?)
     }
 
     /// Puts a value into its slot.
@@ -157,7 +146,7 @@ impl<'a> Loading<'a> {
         };
         let Some((slot, sql_type)) = &target.column else { return Ok(()) };
         let value = std::mem::take(value);
-        self.bytes_since_commit += match &value {
+        self.row_bytes += match &value {
             Value::Text(text) => text.bytes().len(),
             _ => 8,
         };
@@ -205,7 +194,7 @@ impl<'a> Loading<'a> {
     /// An array of the size that its column has now.
     fn array(&mut self, reader: &mut BackupReader<'_>, transaction: &Transaction) -> Result<(), GbakError> {
         let header = reader.array()?;
-        self.cancel.check()?;
+        self.loader.check_cancelled()?;
         let target = self.targets.iter().find(|it| it.source.number == header.field);
         let target =
             target.ok_or_else(|| GbakError::Words("an array that belongs to no column".to_owned()))?;
@@ -227,7 +216,7 @@ impl<'a> Loading<'a> {
         for (place, element) in places.into_iter().zip(&elements) {
             contents.set(place, element, &context).map_err(refused)?;
         }
-        self.bytes_since_commit += usize::try_from(header.bytes).unwrap_or(usize::MAX);
+        self.row_bytes += usize::try_from(header.bytes).unwrap_or(usize::MAX);
         let id = contents.store(transaction).map_err(refused)?;
         if let Some(place) = self.row.get_mut(*slot) {
             *place = Value::Blob(id);
@@ -250,12 +239,12 @@ impl<'a> Loading<'a> {
         let mut writer = transaction.create_blob(options)?;
         for number in 0..header.segments {
             if number.is_multiple_of(ROWS_PER_REPORT) {
-                self.cancel.check()?;
+                self.loader.check_cancelled()?;
             }
             reader.segment(&mut self.segment)?;
             writer.write_segment(transaction, &self.segment)?;
             self.loaded.blob_bytes += self.segment.len() as u64;
-            self.bytes_since_commit += self.segment.len();
+            self.row_bytes += self.segment.len();
         }
         let id: BlobId = writer.close(transaction)?;
         self.loaded.blobs += 1;

@@ -4,6 +4,7 @@ mod articles;
 mod calibrate;
 mod own;
 mod records;
+mod restore;
 mod sql;
 mod stop;
 mod store;
@@ -35,6 +36,8 @@ enum What {
     Nested(articles::nested::Arguments),
     /// Measure the record codecs: bytes per row, and how fast rows are packed and read.
     Records(records::Arguments),
+    /// Measure restoring a backup of gbak's, and backing up, beside gbak.
+    Restore(restore::Arguments),
     /// Measure rows of NULL in a wide column: inserting, counting, bytes on disk.
     Rows(articles::rows::Arguments),
     /// Measure reports, joins, PSQL, point queries and a mixed load, beside Firebird, PostgreSQL and DuckDB.
@@ -54,6 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         What::Fetch(arguments) => articles::fetch::run(arguments),
         What::Nested(arguments) => articles::nested::run(arguments),
         What::Records(arguments) => records::run(arguments),
+        What::Restore(arguments) => restore::run(arguments),
         What::Rows(arguments) => articles::rows::run(arguments),
         What::Sql(arguments) => sql::run(arguments),
         What::Stop(arguments) => stop::run(arguments),

@@ -285,6 +285,10 @@ fn encode_chunk(bytes: &[u8]) -> Vec<u8> {
 
 /// How many bytes of contents that begin like this are best put into a chunk.
 fn best_chunk_bytes(contents: &[u8]) -> usize {
+    // Few enough are one chunk either way, and most BLOBs are short: no need to pack them twice.
+    if contents.len() <= CHUNK_BYTES {
+        return CHUNK_BYTES;
+    }
     let head = contents.get(..CHUNK_BYTES_MAX.min(contents.len())).unwrap_or_default();
     let mut packed = Vec::new();
     compression::pack(head, &mut packed);

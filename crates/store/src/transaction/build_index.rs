@@ -85,11 +85,7 @@ impl Transaction {
         view: ReadView,
         room: &dyn BuildRoom,
     ) -> Result<()> {
-        let keys = ColumnKeys::of(index);
-        let projection = keys.as_ref().map_or_else(Projection::all, ColumnKeys::projection);
-        let scan = RelationScan::new(Arc::clone(layout), view, projection);
-        let rows = Rows { transaction: self, index, keys, scan: Mutex::new(Some(scan)) };
-        let (made, helped) = rows.collect(room)?;
+        let (made, helped) = self.sorted_entries(layout, index, view, room)?;
         let count: u64 = made.iter().map(SortedRuns::len).sum();
         let merge = Merge::of(made)?;
         let mut check = UniqueCheck::new(index)?;
@@ -107,6 +103,20 @@ impl Transaction {
             }
             None => written,
         }
+    }
+
+    /// The entries of all rows of a view, as sorted runs; by whom they were made.
+    pub(super) fn sorted_entries<'r>(
+        &'r self,
+        layout: &Arc<RelationLayout>,
+        index: &'r IndexDefinition,
+        view: ReadView,
+        room: &'r dyn BuildRoom,
+    ) -> Result<(Vec<SortedRuns<'r>>, Places)> {
+        let keys = ColumnKeys::of(index);
+        let projection = keys.as_ref().map_or_else(Projection::all, ColumnKeys::projection);
+        let scan = RelationScan::new(Arc::clone(layout), view, projection);
+        Rows { transaction: self, index, keys, scan: Mutex::new(Some(scan)) }.collect(room)
     }
 
     /// Writes entries as single changes.
@@ -218,12 +228,13 @@ struct Rows<'t> {
 }
 
 /// Places of threads that have helped, kept as long as there is something to do.
-type Places = Vec<Box<dyn HelpingPlace>>;
+pub(super) type Places = Vec<Box<dyn HelpingPlace>>;
 
-impl Rows<'_> {
+impl<'t> Rows<'t> {
     /// The entries of all rows, as sorted runs; by whom they were made.
-    fn collect<'r>(&'r self, room: &'r dyn BuildRoom) -> Result<(Vec<SortedRuns<'r>>, Places)> {
-        let mut own = RunMaker::new(room, &self.transaction.cancel);
+    fn collect(&self, room: &'t dyn BuildRoom) -> Result<(Vec<SortedRuns<'t>>, Places)> {
+        let cancel = &self.transaction.cancel;
+        let mut own = RunMaker::new(room, cancel);
         let mut batch = ColumnBatch::new();
         let mut rows = 0;
         while rows < ROWS_ALONE {
@@ -239,7 +250,7 @@ impl Rows<'_> {
                 .into_iter()
                 .map(|mut place| {
                     scope.spawn(move || {
-                        let maker = RunMaker::new(room, &self.transaction.cancel);
+                        let maker = RunMaker::new(room, cancel);
                         (self.take_all(maker, ColumnBatch::new(), || place.rests()), place)
                     })
                 })
