@@ -262,6 +262,24 @@ fn procedures_that_suspend_without_outputs_come_over_and_run() {
     assert_eq!(row(folder, "app.fbd", sum)["S"], 8);
 }
 
+/// Whether trailing spaces count is said by the collation; and a SUSPEND without outputs ends its procedure, for one that calls it too.
+#[test]
+fn collations_without_pad_come_over_and_what_suspends_returns_to_its_caller() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let file = data("firebird3-collations.fbk").display().to_string();
+    let restored = farbird(folder, &["restore", &file, "app.fbd"]);
+    assert_eq!(restored.status.code(), Some(0), "{}{}", text(&restored.stdout), text(&restored.stderr));
+    for statement in ["execute procedure p_suspends('direct')", "execute procedure p_calls"] {
+        rows(folder, "app.fbd", statement);
+    }
+    let notes = rows(folder, "app.fbd", "select what from notes");
+    assert_eq!(notes, [r#"{"WHAT":"direct"}"#, r#"{"WHAT":"called"}"#, r#"{"WHAT":"caller"}"#]);
+    let sql = "select count(*) as n from names where bare = 'A' or padded = 'Á'";
+    assert_eq!(row(folder, "app.fbd", sql)["N"], 1);
+    assert_eq!(row(folder, "app.fbd", "select count(*) as n from names where bare = 'A'")["N"], 0);
+}
+
 #[test]
 fn a_restore_can_be_stopped_at_each_step() {
     let folder = tempfile::tempdir().expect("folder");

@@ -309,14 +309,17 @@ impl ServiceSession {
                     self.databases(&mut reply);
                 }
                 info::GET_USERS => self.take_users(&mut reply),
-                info::LIMBO_TRANS => self.take_limbo(&mut reply),
+                info::LIMBO_TRANS => self.take_limbo(*item, &mut reply),
                 info::LINE => self.take_line(&mut reply, ready),
+                // A list of transactions in limbo is what its service says: some clients read it so.
+                info::TO_EOF if !self.limbo.is_empty() => self.take_limbo(*item, &mut reply),
                 info::TO_EOF => self.take_rest(&mut reply, ready),
                 info::STDIN => {
                     let wanted = self.running.as_ref().map_or(0, |running| running.pipe.wanted());
                     reply.integer(*item, i32::try_from(wanted).unwrap_or(i32::MAX));
                 }
-                info::TIMEOUT => {}
+                // As in Firebird nothing is told of the settings.
+                info::TIMEOUT | info::GET_CONFIG => {}
                 _ => return Err(Error::new(isc::WISH_LIST)),
             }
         }
@@ -397,11 +400,11 @@ impl ServiceSession {
     }
 
     /// Transactions in limbo, as many as there is room for; the rest with the next call.
-    fn take_limbo(&mut self, reply: &mut ServiceReply) {
+    fn take_limbo(&mut self, item: u8, reply: &mut ServiceReply) {
         // The item's head, and the end of the reply with what may stand before it.
         let room = reply.room.saturating_sub(reply.out.len() + 6).min(usize::from(u16::MAX));
         let list = repair::take_items(&mut self.limbo, room);
-        reply.text(spb::info::LIMBO_TRANS, &list);
+        reply.text(item, &list);
         reply.truncated |= !self.limbo.is_empty();
     }
 

@@ -59,7 +59,7 @@ impl Statements<'_> {
                 Some(base) => format!(" FROM {}", self.name(&base)),
                 None => String::new(),
             };
-            let no = |bit: i64| if attributes & bit == 0 { "NO " } else { "" };
+            let pad = if attributes & 1 == 0 { "NO PAD" } else { "PAD SPACE" };
             let not = |bit: i64, word: &str| match attributes & bit {
                 0 => format!(" {word} SENSITIVE"),
                 _ => format!(" {word} INSENSITIVE"),
@@ -67,10 +67,9 @@ impl Statements<'_> {
             let specific = record.source(collation_attribute::SPECIFIC_ATTR, None);
             let specific = specific.map(|it| format!(" '{}'", it.replace('\'', "''"))).unwrap_or_default();
             let sql = format!(
-                "CREATE COLLATION {} FOR {}{from} {}PAD SPACE{}{}{specific}",
+                "CREATE COLLATION {} FOR {}{from} {pad}{}{}{specific}",
                 self.name(&name),
                 set.name(),
-                no(1),
                 not(2, "CASE"),
                 not(4, "ACCENT"),
             );

@@ -31,6 +31,8 @@ const STDIN: &str = "stdin";
 /// As Firebird names the services.
 const BACKUP: &str = "Backup Database";
 const RESTORE: &str = "Restore Database";
+/// The code of gbak's message that a database is in the way and takes a switch to be replaced (its facility is 12).
+const GBAK_DB_EXISTS: u32 = 336_330_766;
 /// Bytes gathered before they go to a file.
 const FILE_BUFFER_BYTES: usize = 1 << 20;
 /// Bytes gathered before they go to the client.
@@ -193,10 +195,16 @@ pub(super) fn start_restore(
             None => Box::new(PipeInput(Arc::clone(pipe))),
         };
         let mut messages = Messages::new(pipe, verbose, "restoring");
-        let summary =
-            engine.restore(input, &file, &target, &options, &interrupt.cancel, &mut |progress| {
+        // What gbak says then comes first: it names the switch that is missing.
+        let in_the_way = |error: Error| match error.has(isc::DB_OR_FILE_EXISTS) {
+            true => Error::new(GBAK_DB_EXISTS).with(database.as_str()).and_all(error),
+            false => error,
+        };
+        let summary = engine
+            .restore(input, &file, &target, &options, &interrupt.cancel, &mut |progress| {
                 messages.tell(progress)
-            })?;
+            })
+            .map_err(in_the_way)?;
         messages.finished(&summary);
         tracing::info!(database, file, rows = summary.rows, bytes = summary.bytes, "restored");
         Ok(())

@@ -1,8 +1,8 @@
 //! Trace sessions as services: started and read by one connection, listed, stopped, suspended and resumed by any.
 //!
 //! A session lives as long as the connection that has started it, and reads it through this service; what it shows, and to whom, is
-//! the affair of `session::trace`. Texts are Firebird's. A configuration that is wrong is refused at once, where Firebird starts the
-//! session and writes into it at each attach what is wrong.
+//! the affair of `session::trace`. Texts are Firebird's. A session whose configuration is wrong is started, as in Firebird, and shows
+//! nothing but what is wrong: at once, where Firebird writes that at each attach.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Drop for Reading {
 /// Starts a session, which the services' connection `reader` reads.
 ///
 /// # Errors
-/// `isc_bad_spb_form` without a configuration; `isc_random` with what is wrong in it.
+/// `isc_bad_spb_form` without a configuration.
 pub(super) fn start(
     shared: &Arc<Shared>,
     identity: &Identity,
@@ -51,7 +51,10 @@ pub(super) fn start(
     items: &[StartItem],
 ) -> Result<Running> {
     let configuration = text(items, tag::CFG).ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?;
-    let configuration = Configuration::parse(&configuration, &compile)?;
+    let (configuration, wrong) = match Configuration::parse(&configuration, &compile) {
+        Ok(configuration) => (configuration, None),
+        Err(error) => (Configuration::default(), Some(error.message())),
+    };
     let name = text(items, tag::NAME).unwrap_or_default();
     let traces = Arc::clone(shared.engine.traces());
     let session = traces.start(&name, &identity.user, identity.admin, reader, configuration)?;
@@ -61,6 +64,9 @@ pub(super) fn start(
         let mut out = PipeOutput(Arc::clone(pipe));
         let gone = |_| Error::new(isc::CANCELLED);
         writeln!(out, "Trace session ID {} started", reading.session.id).map_err(gone)?;
+        if let Some(wrong) = wrong {
+            writeln!(out, "{wrong}").map_err(gone)?;
+        }
         while let Some(piece) = reading.session.take(PIECE_BYTES, LOOK) {
             interrupt.check()?;
             out.write_all(&piece).map_err(gone)?;

@@ -26,7 +26,16 @@ pub(super) fn change(shared: &Shared, identity: &Identity, change: UserChange) -
     if !is_own && !identity.admin {
         return Err(Error::new(isc::ADM_TASK_DENIED));
     }
-    shared.security.apply(&[change])
+    shared.security.apply(&[change]).map_err(as_service)
+}
+
+/// What statements say of users, services say in older words, as in Firebird: programs look for these codes.
+fn as_service(error: Error) -> Error {
+    match error.gds_code() {
+        isc::GSEC_ERR_REC_NOT_FOUND => Error::new(isc::USRNAME_NOT_FOUND),
+        isc::GSEC_ERR_ADD => error.with_code(isc::ERROR_ADDING_SEC_RECORD, isc::GSEC_ERR_ADD),
+        _ => error,
+    }
 }
 
 /// The users that somebody sees, or the one who is named.

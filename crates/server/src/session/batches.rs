@@ -12,7 +12,7 @@ use farbird_types::{BlobId, ColumnType, Error, Result, Value, isc};
 use farbird_wire::blob_stream::{self, BlobStreamItem};
 use farbird_wire::clumplet::{ClumpletReader, batch as tag};
 use farbird_wire::info::{InfoWriter, batch as item, common};
-use farbird_wire::message::{MessageFormat, MessageRun};
+use farbird_wire::message::{MessageFormat, MessageRun, MessageType};
 use farbird_wire::packet::{BatchBlobs, BatchCompletion, BatchCreate, BatchMessages, Information, Response};
 use farbird_wire::protocol::Handle;
 use farbird_wire::status::StatusVector;
@@ -210,7 +210,7 @@ impl Session {
             let mut rows = run.rows();
             while rows.next_row(&mut values).map_err(super::undecodable)? {
                 // An unknown BLOB is no error of its row: it ends the batch, as in Firebird.
-                let row = with_blobs(std::mem::take(&mut values), &mut blobs)?;
+                let row = with_blobs(std::mem::take(&mut values), &format, &mut blobs)?;
                 let outcome = convert::parameters(row, Some(&format), &described, character_set, || context)
                     .and_then(|row| self.run_row(engine, transaction, row));
                 let index = completion.record_count;
@@ -318,9 +318,17 @@ impl Session {
 }
 
 /// Puts real BLOB ids in the place of those that the client made up or has registered, each of which serves once.
-fn with_blobs(mut row: Vec<Value>, blobs: &mut HashMap<BlobId, BlobId>) -> Result<Vec<Value>> {
-    for value in &mut row {
+///
+/// As in Firebird that holds for columns that the message calls BLOBs: the ids of those that it calls blr_quad, as some drivers write
+/// BLOBs, are ids of BLOBs that exist.
+fn with_blobs(
+    mut row: Vec<Value>,
+    format: &MessageFormat,
+    blobs: &mut HashMap<BlobId, BlobId>,
+) -> Result<Vec<Value>> {
+    for (value, column) in row.iter_mut().zip(format.columns()) {
         if let Value::Blob(id) = value
+            && !matches!(column, MessageType::Quad { .. })
             && *id != BlobId(0)
         {
             *id = blobs.remove(id).ok_or_else(|| refused(-104, isc::BATCH_BLOB_ID).with(shown(*id)))?;

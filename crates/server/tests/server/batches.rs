@@ -7,7 +7,7 @@ use farbird_types::{BlobId, Value, isc};
 use farbird_wire::blob_stream::{BlobStreamItem, BlobStreamPortion, HEADER_BYTES};
 use farbird_wire::clumplet::{ClumpletWriter, batch};
 use farbird_wire::info::{InfoReader, batch as item};
-use farbird_wire::message::MessageRun;
+use farbird_wire::message::{MessageFormat, MessageRun, MessageType};
 use farbird_wire::packet::{BatchBlobs, BatchCompletion, BatchCreate, BatchMessages, Reply, Request};
 use farbird_wire::protocol::Handle;
 
@@ -250,6 +250,26 @@ fn a_blob_that_exists_must_be_registered_and_serves_once() {
     fixture.client.response().unwrap();
     assert!(fixture.client.response().unwrap_err().has(isc::BATCH_RPT_BLOB));
     fixture.client.response().unwrap();
+}
+
+/// Drivers that call BLOBs blr_quad in their messages put ids there of BLOBs that they have written.
+#[test]
+fn ids_in_columns_of_blr_quad_are_those_of_blobs_that_exist() {
+    let mut fixture = fixture();
+    let id = fixture.client.write_blob(fixture.transaction, b"a note", 100);
+    let types = fixture.insert.input.as_ref().unwrap().columns().map(|column| match column {
+        MessageType::Blob { .. } => MessageType::Quad { scale: 0 },
+        other => *other,
+    });
+    fixture.insert.input = Some(Arc::new(MessageFormat::from_columns(types.collect::<Vec<_>>())));
+    let rows = [[Value::integer(1), Value::Null, Value::Blob(id)], row(2)];
+    let requests = vec![fixture.create(&[]), fixture.messages(&rows)];
+    let completion = fixture.run(requests);
+    assert_eq!((completion.record_count, completion.errors.len()), (2, 0));
+    let sql = "SELECT NOTE FROM T WHERE ID = 1";
+    let rows = fixture.client.query_in(fixture.transaction, sql, &[]).unwrap();
+    let Value::Blob(note) = rows[0][0] else { panic!("{rows:?}") };
+    assert_eq!(fixture.client.read_blob(fixture.transaction, note).unwrap(), b"a note");
 }
 
 #[test]

@@ -66,10 +66,10 @@ pub(crate) fn ask_repair(server: &TestServer, database: &str, tag: u8, value: u3
     Ok(client)
 }
 
-/// The items about transactions in limbo that the repair service lists.
-pub(crate) fn limbo_of_service(server: &TestServer, database: &str) -> Result<Vec<u8>, Error> {
+/// The items about transactions in limbo that the repair service lists, asked for by an item of information.
+pub(crate) fn limbo_of_service(server: &TestServer, database: &str, item: u8) -> Result<Vec<u8>, Error> {
     let mut client = ask_repair(server, database, spb::OPTIONS, u32::from(spb::repair::LIST_LIMBO_TRANS))?;
-    let answer = ask(&mut client, &[spb::info::LIMBO_TRANS])?;
+    let answer = ask(&mut client, &[item])?;
     let length = usize::from(u16::from_le_bytes([answer[1], answer[2]]));
     Ok(answer[3..3 + length].to_vec())
 }
@@ -111,6 +111,9 @@ fn the_manager_tells_what_drivers_ask_first() {
     {
         assert!(!text(&ask(&mut client, &[item]).unwrap(), item).is_empty(), "{item}");
     }
+    // Nothing is told of settings, and what else is asked for is.
+    let answer = ask(&mut client, &[info::GET_CONFIG, info::VERSION]).unwrap();
+    assert_eq!(answer, [info::VERSION, 2, 0, 0, 0, 1]);
     let answer = ask(&mut client, &[info::CAPABILITIES]).unwrap();
     assert_eq!((answer[0], answer.len()), (info::CAPABILITIES, 6));
 
@@ -190,8 +193,17 @@ fn users_are_added_changed_shown_and_deleted() {
 
     act(&mut client, action::DELETE_USER, &[(user::USERNAME, "ana")]).unwrap();
     assert!(Client::log_in(server.address, &login("ana", "second")).is_err());
+    // Services say these as programs know them from before there were statements for users.
     let error = act(&mut client, action::DELETE_USER, &[(user::USERNAME, "ana")]).unwrap_err();
-    assert!(error.has(isc::GSEC_ERR_REC_NOT_FOUND), "{error}");
+    assert_eq!((error.gds_code(), error.sql_state()), (isc::USRNAME_NOT_FOUND, "28000"), "{error}");
+    let error = act(&mut client, action::MODIFY_USER, &[(user::USERNAME, "ana")]).unwrap_err();
+    assert_eq!(error.gds_code(), isc::USRNAME_NOT_FOUND, "{error}");
+    let taken = [(user::USERNAME, "SYSDBA"), (user::PASSWORD, "x")];
+    let error = act(&mut client, action::ADD_USER, &taken).unwrap_err();
+    assert_eq!(
+        (error.gds_code(), error.has(isc::UNIQUE_KEY_VIOLATION)),
+        (isc::ERROR_ADDING_SEC_RECORD, true)
+    );
 }
 
 #[test]
@@ -419,7 +431,15 @@ fn a_restore_does_what_it_is_told_or_says_that_it_cannot() {
     start(&mut client, action::RESTORE, "w.fbd", "t.fbk", &[restore::ACCESS_MODE, restore::AM_READWRITE])
         .unwrap();
     finish(&mut client);
-    server.attach("w.fbd").run("INSERT INTO T VALUES (2)");
+    let mut writer = server.attach("w.fbd");
+    writer.run("INSERT INTO T VALUES (2)");
+    writer.ask(Request::Detach(Handle::NONE)).unwrap();
+
+    // What is there is replaced only if that is asked for; gbak's own message says so.
+    start(&mut client, action::RESTORE, "w.fbd", "t.fbk", &[]).unwrap();
+    let error = (0..100).find_map(|_| ask_sending(&mut client, &[2], &[spb::info::LINE]).err());
+    let error = error.expect("a failure");
+    assert_eq!((error.gds_code(), error.has(isc::DB_OR_FILE_EXISTS)), (336_330_766, true), "{error}");
 
     let second_file = [&[backup::FILE, 2, 0][..], b"f2"].concat();
     let length = [&[backup::LENGTH][..], &1_000_i32.to_le_bytes()].concat();

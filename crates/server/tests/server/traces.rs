@@ -63,12 +63,19 @@ fn said_in_all(client: &mut Client) -> String {
 
 /// A session that shows what a configuration asks for, and its number.
 fn session(server: &TestServer, login: &Login, configuration: &str) -> (Client, u32) {
+    let (client, number, _) = begun(server, login, configuration);
+    (client, number)
+}
+
+/// The same, with what it has said so far.
+fn begun(server: &TestServer, login: &Login, configuration: &str) -> (Client, u32, String) {
     let mut client = manager(server, login);
     let texts = [(trace::NAME, "mine"), (trace::CFG, configuration)];
     start(&mut client, spb::action::TRACE_START, &texts, None).unwrap();
     let first = said_until(&mut client, "started\n");
     let number = first.strip_prefix("Trace session ID ").unwrap().split(' ').next().unwrap();
-    (client, number.parse().unwrap())
+    let number = number.parse().unwrap();
+    (client, number, first)
 }
 
 /// What a service about a session says.
@@ -247,13 +254,14 @@ fn filters_and_thresholds_choose_what_is_shown() {
 }
 
 #[test]
-fn what_is_no_configuration_is_refused_with_its_place() {
+fn a_session_with_a_wrong_configuration_tells_what_is_wrong_and_where() {
     let server = TestServer::start();
     let mut client = manager(&server, &Login::default());
-    let mut refusal = |configuration: &str| {
-        let texts = [(trace::CFG, configuration)];
-        let error = start(&mut client, spb::action::TRACE_START, &texts, None).unwrap_err();
-        error.message()
+    let mut told = |configuration: &str| {
+        let (mut reader, number, first) = begun(&server, &Login::default(), configuration);
+        start(&mut client, spb::action::TRACE_STOP, &[], Some(number)).unwrap();
+        said_in_all(&mut client);
+        first + &said_in_all(&mut reader)
     };
     for (configuration, what) in [
         ("dtabase\n{\n}\n", "line 1: wrong section header, \"database\" or \"service\" is expected"),
@@ -271,13 +279,24 @@ fn what_is_no_configuration_is_refused_with_its_place() {
         ("database\n{\n enabled = true\n", "illegal line <missed closing bracket '}'>"),
         ("database", "Trace parameters are not present"),
     ] {
-        let message = refusal(configuration);
+        let message = told(configuration);
         assert!(message.contains(what), "{configuration}: {message}");
     }
     let error = start(&mut client, spb::action::TRACE_START, &[], None).unwrap_err();
     assert_eq!(error.gds_code(), isc::BAD_SPB_FORM);
     let error = start(&mut client, spb::action::TRACE_STOP, &[], None).unwrap_err();
     assert_eq!(error.gds_code(), isc::BAD_SPB_FORM);
+}
+
+/// Names of files need not be patterns of SIMILAR TO: a hyphen stands between two characters there, in brackets.
+#[test]
+fn a_database_is_said_by_its_name_too() {
+    let server = TestServer::start();
+    let mut client = server.create("app-1.fbd");
+    let configuration = "database = app-1.fbd\n{\n enabled = true\n log_statement_prepare = true\n}\n";
+    let (mut reader, _) = session(&server, &Login::default(), configuration);
+    client.query("SELECT 22 FROM RDB$DATABASE");
+    said_until(&mut reader, "SELECT 22");
 }
 
 #[test]

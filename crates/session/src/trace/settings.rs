@@ -125,15 +125,19 @@ impl Settings {
     }
 }
 
+/// What shows that a database is said by a pattern and not by its name.
+const PATTERN_CHARACTERS: [char; 11] = ['%', '[', ']', '(', ')', '{', '}', '|', '^', '*', '+'];
+
 /// A configuration, understood.
+#[derive(Default)]
 pub struct Configuration {
     databases: Vec<DatabaseSection>,
     services: Option<std::sync::Arc<Settings>>,
 }
 
 struct DatabaseSection {
-    /// None for the section of all databases.
-    pattern: Option<(String, Matcher)>,
+    /// None for the section of all databases; a name alone has no matcher.
+    pattern: Option<(String, Option<Matcher>)>,
     /// None if it is not enabled: then nothing of the database is shown.
     settings: Option<std::sync::Arc<Settings>>,
 }
@@ -174,7 +178,12 @@ impl Configuration {
             let pattern = match head.value.as_str() {
                 "" => None,
                 text => {
-                    let matcher = compile(text, false).map_err(|_| uncompiled(head.line, text))?;
+                    let matcher = match compile(text, false) {
+                        Ok(matcher) => Some(matcher),
+                        // Names of files may be no patterns: `app-1.fdb`.
+                        Err(_) if !text.contains(PATTERN_CHARACTERS) => None,
+                        Err(_) => return Err(uncompiled(head.line, text)),
+                    };
                     Some((text.trim_matches([' ', '\'']).to_owned(), matcher))
                 }
             };
@@ -186,10 +195,10 @@ impl Configuration {
     /// What is shown of a database, by its path or the last part of that: the first section whose pattern it is, or that of all
     /// databases.
     pub fn of_database(&self, path: &str, interrupt: &Interrupt) -> Option<std::sync::Arc<Settings>> {
-        let is_of = |(text, matcher): &(String, Matcher)| {
+        let is_of = |(text, matcher): &(String, Option<Matcher>)| {
             path == text
                 || path.strip_suffix(text.as_str()).is_some_and(|before| before.ends_with('/'))
-                || matcher(path, interrupt)
+                || matcher.as_ref().is_some_and(|matcher| matcher(path, interrupt))
         };
         let exact = self.databases.iter().find(|section| section.pattern.as_ref().is_some_and(is_of));
         let section = exact.or_else(|| self.databases.iter().find(|section| section.pattern.is_none()));
