@@ -13,6 +13,15 @@ pub(crate) enum Failure {
     Error(Error),
 }
 
+impl Failure {
+    /// What it tells those who do not run again.
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Failure::Restart(error) | Failure::Error(error) => error,
+        }
+    }
+}
+
 /// What changing a row leads to.
 pub(crate) type Change<T> = std::result::Result<T, Failure>;
 

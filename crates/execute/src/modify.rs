@@ -62,6 +62,31 @@ pub fn modify_again(
     }
 }
 
+/// Runs an INSERT for each of these rows of parameters, from the first one on, as far as the store inserts such rows together and none
+/// fails; gives for how many. For plans that [can be](ModifyPlan::is_repeatable) run so. An error undoes nothing: whoever calls
+/// has a savepoint.
+///
+/// # Errors
+/// Those of the store.
+pub fn insert_together(
+    plan: &ModifyPlan,
+    parameters: &mut [Vec<Value>],
+    context: &mut ExecutionContext<'_>,
+) -> Result<usize> {
+    let ModifyAction::Insert(insert) = &plan.action else { return Ok(0) };
+    let mut made = Vec::with_capacity(parameters.len());
+    for given in parameters {
+        context.check_interrupt()?;
+        std::mem::swap(&mut context.parameters, given);
+        let row = modify_many::checked_row(insert, &mut [], context);
+        std::mem::swap(&mut context.parameters, given);
+        // It has its error when it is inserted by itself.
+        let Ok(row) = row else { break };
+        made.push(row);
+    }
+    modify_many::insert_rows(&insert.row.target, &made, context).map_err(Failure::into_error)
+}
+
 fn modify_whole(
     plan: &ModifyPlan,
     kept: &mut KeptSource,

@@ -71,12 +71,21 @@ pub(crate) fn insert(
             in_turns(rows, context, &mut progress, |rows, context| insert_rows(target, rows, context))
         };
         let make = |row: &mut [Value], context: &mut ExecutionContext<'_>| {
-            let new = new_row(&insert.row, row, context)?;
-            check_row(target, &new, true, context)?;
-            Ok(Some(new))
+            checked_row(insert, row, context).map(Some)
         };
         for_each_part(batch, context, make, |new| bytes_of(new), change)
     })
+}
+
+/// The row that an INSERT makes of one of its source, checked.
+pub(crate) fn checked_row(
+    insert: &InsertPlan,
+    source: &mut [Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<Vec<Value>> {
+    let new = new_row(&insert.row, source, context)?;
+    check_row(&insert.row.target, &new, true, context)?;
+    Ok(new)
 }
 
 /// Updates the rows of a plan and tells `progress` of each.
@@ -243,23 +252,23 @@ fn one<Row>(
 
 /// How many rows the store is asked to change together: about as many as it lately did. It works on all that it is asked for before
 /// it says which is the first that it leaves, so that to ask for all each time takes quadratic time where many are left.
-pub(crate) struct Pace {
+pub struct Pace {
     most: usize,
 }
 
 impl Pace {
     /// For so many rows, of which nothing is known.
-    pub(crate) fn new(rows: usize) -> Pace {
+    pub fn new(rows: usize) -> Pace {
         Pace { most: rows.max(1) }
     }
 
     /// How many of so many rows to ask for.
-    pub(crate) fn asked(&self, rows: usize) -> usize {
+    pub fn asked(&self, rows: usize) -> usize {
         self.most.min(rows)
     }
 
     /// Notes that so many of those asked for were changed; gives how many behind them are to be changed one by one.
-    pub(crate) fn alone_behind(&mut self, asked: usize, changed: usize) -> usize {
+    pub fn alone_behind(&mut self, asked: usize, changed: usize) -> usize {
         if changed >= asked {
             self.most = asked.saturating_mul(2).max(1);
             return 0;

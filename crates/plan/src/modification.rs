@@ -28,6 +28,8 @@ pub struct ModifyPlan {
     pub columns: Vec<ColumnDescription>,
     /// Whether it changes one row at most, and that last: where it fails it leaves nothing to undo.
     pub is_one_change: bool,
+    /// Whether it is an INSERT of one row that can be executed for many rows of parameters together: none of them sees the others.
+    pub is_repeatable: bool,
 }
 
 impl ModifyPlan {
@@ -44,7 +46,11 @@ impl ModifyPlan {
             ModifyAction::Delete(delete) => delete.is_alone && delete.source.has_one_row_at_most(),
             ModifyAction::UpdateOrInsert(_) | ModifyAction::Merge(_) => false,
         };
-        ModifyPlan { action, frame, returning, columns, is_one_change }
+        let is_repeatable = match &action {
+            ModifyAction::Insert(insert) => is_one_change && frame.is_empty() && insert.is_repeatable(),
+            _ => false,
+        };
+        ModifyPlan { action, frame, returning, columns, is_one_change, is_repeatable }
     }
 
     /// As [`crate::identity`].
@@ -148,6 +154,19 @@ impl InsertPlan {
             && !columns().any(|column| matches!(column.sql_type, SqlType::Blob { .. } | SqlType::Array))
             && !values.any(Expression::runs_code)
             && !bound.map(|bound| &*bound.expression).any(Expression::runs_code)
+    }
+}
+
+impl InsertPlan {
+    /// Whether an INSERT that is [one change](InsertPlan::is_one_change), and whose values run no query, makes the same row
+    /// whichever other rows its other executions have made.
+    fn is_repeatable(&self) -> bool {
+        let target = &self.row.target;
+        let columns = || target.columns.iter().flatten();
+        let bound = target.checks.iter().map(|rule| &rule.condition);
+        let mut bound =
+            bound.chain(columns().flat_map(|column| [&column.default, &column.domain_check]).flatten());
+        target.inserts_alone(&self.row) && !bound.any(|bound| bound.frame.subqueries > 0)
     }
 }
 

@@ -15,6 +15,7 @@ mod explain;
 mod known_blobs;
 mod login;
 mod maintenance;
+mod repeated;
 mod requests;
 mod scroll;
 mod session_statement;

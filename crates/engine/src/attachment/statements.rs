@@ -54,7 +54,7 @@ pub(super) struct StatementSlot {
     /// What its run has done with rows, if trace sessions are to be told of that.
     pub(super) told_counts: Option<Counted>,
     /// What MON$STATEMENTS shows of it, once it is prepared.
-    activity: Option<Arc<StatementActivity>>,
+    pub(super) activity: Option<Arc<StatementActivity>>,
     pub(super) prepared: Option<Prepared>,
     pub(super) open: Option<OpenCursor>,
     pub(super) cursor_name: Option<String>,
@@ -62,7 +62,7 @@ pub(super) struct StatementSlot {
     /// What it takes while it is prepared.
     prepared_memory: Option<Charge>,
     /// What its runs and its cursor have taken.
-    budget: Arc<StatementBudget>,
+    pub(super) budget: Arc<StatementBudget>,
 }
 
 /// A statement bound to a catalog.
@@ -76,7 +76,7 @@ pub(super) struct Prepared {
     footprint: OnceCell<Footprint>,
     /// How large its tables were.
     sizes: TableSizes,
-    body: Body,
+    pub(super) body: Body,
     /// Cursors of other statements that it refers to (WHERE CURRENT OF): their row numbers follow the parameters.
     cursors: Vec<(String, String)>,
     pub(super) description: Arc<StatementDescription>,
@@ -97,7 +97,7 @@ struct Compiled {
     cursors: Vec<(String, String)>,
 }
 
-enum Body {
+pub(super) enum Body {
     Plan(bind::Prepared),
     Explained(Explained),
     Routine(psql::CompiledStatement),
@@ -750,7 +750,11 @@ impl Attachment {
     /// # Errors
     /// Those of binding; and `isc_dsql_sqlda_err` if the statement's columns or parameters are not what its client
     /// was told.
-    fn bind_again_if_stale(&mut self, handle: StatementHandle, transaction: TransactionHandle) -> Result<()> {
+    pub(super) fn bind_again_if_stale(
+        &mut self,
+        handle: StatementHandle,
+        transaction: TransactionHandle,
+    ) -> Result<()> {
         let committed = self.database().catalog_version();
         let database = self.database.as_deref();
         let own = self.transactions.get_mut(&transaction).ok_or_else(bad_transaction)?;
@@ -1195,7 +1199,7 @@ impl OpenCursor {
 
 /// How long a statement may run, and whose limit that is: its own timeout or else the session's, but never more than the
 /// server's.
-fn timeout(settings: &SessionSettings, own: Option<Duration>) -> Option<(Duration, StopReason)> {
+pub(super) fn timeout(settings: &SessionSettings, own: Option<Duration>) -> Option<(Duration, StopReason)> {
     let set = |timeout: Option<Duration>, reason| {
         timeout.filter(|timeout| !timeout.is_zero()).map(|timeout| (timeout, reason))
     };
@@ -1415,7 +1419,7 @@ fn scroll_name(to: Scroll) -> &'static str {
 }
 
 /// Adds what a run of a statement has done with rows to what is shown of the statement.
-fn count_run(run: &Counted, activity: Option<&StatementActivity>, told: &mut Option<Counted>) {
+pub(super) fn count_run(run: &Counted, activity: Option<&StatementActivity>, told: &mut Option<Counted>) {
     if let Some(activity) = activity {
         activity.counted.lock().add_all(run);
     }
@@ -1424,11 +1428,11 @@ fn count_run(run: &Counted, activity: Option<&StatementActivity>, told: &mut Opt
     }
 }
 
-fn bad_handle() -> Error {
+pub(super) fn bad_handle() -> Error {
     Error::new(isc::BAD_STMT_HANDLE)
 }
 
-fn bad_transaction() -> Error {
+pub(super) fn bad_transaction() -> Error {
     Error::new(isc::BAD_TRANS_HANDLE)
 }
 

@@ -123,7 +123,8 @@ impl Session {
         &mut self.attachment
     }
 
-    fn transaction(&mut self) -> TransactionHandle {
+    /// The running transaction, which begins now if there is none.
+    pub fn transaction(&mut self) -> TransactionHandle {
         // Tests never wait for one another.
         let parameters =
             TransactionParameters { lock_timeout: Some(Duration::ZERO), ..TransactionParameters::default() };

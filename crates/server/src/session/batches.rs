@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farbird_engine::api::{ExecuteOptions, RowsWanted, StatementHandle, StatementKind, TransactionHandle};
-use farbird_engine::budget::Reservation;
+use farbird_engine::api::{RecordCounts, StatementKind, TransactionHandle};
+use farbird_engine::budget::{Reservation, heap_bytes};
 use farbird_types::{BlobId, ColumnType, Error, Result, Value, isc};
 use farbird_wire::blob_stream::{self, BlobStreamItem};
 use farbird_wire::clumplet::{ClumpletReader, batch as tag};
@@ -37,6 +37,10 @@ const BPB_DEFAULT: &[u8] = &[1, 3, 1, 1];
 const BLOB_OVERHEAD_BYTES: usize = size_of::<PendingBlob>() + size_of::<Vec<u8>>();
 /// What an entry of the map of registered BLOBs takes, with room in the map.
 const REGISTERED_BYTES: usize = 4 * size_of::<(BlobId, BlobId)>();
+/// So many rows at most are executed together.
+const ROWS_TOGETHER: usize = 512;
+/// Or so many that their texts take this.
+const BYTES_TOGETHER: usize = 1 << 20;
 /// Largest segment that a BLOB of a batch is written in.
 const SEGMENT_BYTES_MAX: usize = 65_535;
 
@@ -205,46 +209,38 @@ impl Session {
             errors: Vec::new(),
             errors_without_detail: Vec::new(),
         };
-        let mut values = Vec::new();
         for run in &runs {
             let mut rows = run.rows();
-            while rows.next_row(&mut values).map_err(super::undecodable)? {
-                // An unknown BLOB is no error of its row: it ends the batch, as in Firebird.
-                let row = with_blobs(std::mem::take(&mut values), &format, &mut blobs)?;
-                let outcome = convert::parameters(row, Some(&format), &described, character_set, || context)
-                    .and_then(|row| self.run_row(engine, transaction, row));
-                let index = completion.record_count;
-                completion.record_count += 1;
-                if options.record_counts {
-                    completion.update_counts.push(*outcome.as_ref().unwrap_or(&FAILED));
-                }
-                if let Err(error) = outcome {
-                    if completion.errors.len() < options.detailed_errors {
-                        completion.errors.push((index, StatusVector::from_error(&error)));
-                    } else {
-                        completion.errors_without_detail.push(index);
+            loop {
+                let mut together = Together::default();
+                let behind = together.fill(|| {
+                    let mut values = Vec::new();
+                    if !rows.next_row(&mut values).map_err(super::undecodable)? {
+                        return Ok(None);
                     }
-                    if !options.multi_error {
-                        return Ok(completion);
+                    // An unknown BLOB is no error of its row: it ends the batch, as in Firebird.
+                    let row = with_blobs(values, &format, &mut blobs)?;
+                    Ok(Some(convert::parameters(row, Some(&format), &described, character_set, || context)))
+                });
+                let mut goes_on = true;
+                self.attachment()?.execute_for_each(engine, transaction, together.rows, |outcome| {
+                    goes_on = note(&mut completion, options, outcome);
+                    goes_on
+                });
+                match behind {
+                    _ if !goes_on => return Ok(completion),
+                    Behind::More => {}
+                    Behind::Refused(error) => {
+                        if !note(&mut completion, options, Err(error)) {
+                            return Ok(completion);
+                        }
                     }
+                    Behind::Nothing => break,
+                    Behind::Damage(error) => return Err(error),
                 }
             }
         }
         Ok(completion)
-    }
-
-    /// Executes the statement for one row; gives how many records it changed.
-    fn run_row(
-        &mut self,
-        statement: StatementHandle,
-        transaction: TransactionHandle,
-        values: Vec<Value>,
-    ) -> Result<i32> {
-        let attachment = self.attachment()?;
-        let options = ExecuteOptions { rows: RowsWanted::AtMostOne, ..ExecuteOptions::default() };
-        attachment.execute(statement, Some(transaction), values, options)?;
-        let counts = attachment.record_counts(statement)?;
-        Ok(i32::try_from(counts.inserted + counts.updated + counts.deleted).unwrap_or(i32::MAX))
     }
 
     /// Makes the BLOBs that came with the batch; gives what the ids in its messages stand for.
@@ -315,6 +311,61 @@ impl Session {
     fn batch(&mut self, statement: Handle) -> Result<&mut Batch> {
         self.objects.statement(statement)?.batch.as_mut().ok_or_else(|| Error::new(isc::BAD_BATCH_HANDLE))
     }
+}
+
+/// Rows that are executed together.
+#[derive(Default)]
+struct Together {
+    rows: Vec<Vec<Value>>,
+    bytes: usize,
+}
+
+/// What stands behind rows that are executed together.
+enum Behind {
+    /// More rows, or nothing.
+    More,
+    /// A row that has not the statement's parameters.
+    Refused(Error),
+    Nothing,
+    /// What ends the batch.
+    Damage(Error),
+}
+
+impl Together {
+    /// Takes rows of what `next` gives: the next row, or why it is refused; nothing at the end.
+    fn fill(&mut self, mut next: impl FnMut() -> Result<Option<Result<Vec<Value>>>>) -> Behind {
+        while self.rows.len() < ROWS_TOGETHER && self.bytes < BYTES_TOGETHER {
+            match next() {
+                Ok(Some(Ok(row))) => {
+                    self.bytes += row.iter().map(heap_bytes).sum::<usize>();
+                    self.rows.push(row);
+                }
+                Ok(Some(Err(error))) => return Behind::Refused(error),
+                Ok(None) => return Behind::Nothing,
+                Err(error) => return Behind::Damage(error),
+            }
+        }
+        Behind::More
+    }
+}
+
+/// Takes note of a row's outcome; whether the batch goes on behind it.
+fn note(completion: &mut BatchCompletion, options: Options, outcome: Result<RecordCounts>) -> bool {
+    let index = completion.record_count;
+    completion.record_count += 1;
+    if options.record_counts {
+        let changed = |counts: &RecordCounts| {
+            i32::try_from(counts.inserted + counts.updated + counts.deleted).unwrap_or(i32::MAX)
+        };
+        completion.update_counts.push(outcome.as_ref().map_or(FAILED, changed));
+    }
+    let Err(error) = outcome else { return true };
+    if completion.errors.len() < options.detailed_errors {
+        completion.errors.push((index, StatusVector::from_error(&error)));
+    } else {
+        completion.errors_without_detail.push(index);
+    }
+    options.multi_error
 }
 
 /// Puts real BLOB ids in the place of those that the client made up or has registered, each of which serves once.
