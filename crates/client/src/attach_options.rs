@@ -32,7 +32,8 @@ pub struct AttachOptions {
     pub decfloat_round: Option<String>,
     /// What DECFLOAT fails for: `Division_by_zero, Invalid_operation` ... (Firebird 4 and later).
     pub decfloat_traps: Option<String>,
-    /// SQL dialect, 1 to 3; 3 if `None`.
+    /// SQL dialect of texts, 1 to 3, and of a database that is created (dialect 2 makes one of dialect 3); 3 if `None`.
+    /// [`Connection::set_dialect`](crate::Connection::set_dialect) goes on with another.
     pub dialect: Option<u8>,
     /// Settings of the server that are this attachment's own, as lines of its configuration file.
     pub configuration: Option<String>,
@@ -41,9 +42,14 @@ pub struct AttachOptions {
 }
 
 impl AttachOptions {
+    /// The SQL dialect that it begins with.
+    pub(crate) fn dialect(&self) -> u8 {
+        self.dialect.unwrap_or(3)
+    }
+
     /// Adds the items to a parameter block.
     pub(crate) fn write(&self, items: &mut ClumpletWriter) {
-        items.bytes(dpb::SQL_DIALECT, &[self.dialect.unwrap_or(3)]);
+        items.bytes(dpb::SQL_DIALECT, &[self.dialect()]);
         let texts = [
             (dpb::TRUSTED_ROLE, &self.trusted_role),
             (dpb::SESSION_TIME_ZONE, &self.session_time_zone),

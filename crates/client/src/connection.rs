@@ -3,9 +3,10 @@
 //! What is done with statements is in [`crate::prepare`] and [`crate::execute`], BLOBs in [`crate::blob`].
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 
-use farbird_types::{CharacterSet, Result};
+use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::clumplet::{ClumpletWriter, dpb};
 use farbird_wire::counters::Counters;
 use farbird_wire::info::{InfoReader, InfoWriter, common, database};
@@ -25,8 +26,6 @@ use crate::transaction_options::TransactionOptions;
 
 /// Room for an answer of information.
 pub(crate) const INFORMATION_BYTES: BufferLength = BufferLength(32_000);
-/// Dialect of the texts that are sent.
-pub(crate) const SQL_DIALECT: u16 = 3;
 
 /// A connection with its database. Clones of it are the same connection.
 ///
@@ -44,6 +43,8 @@ pub struct Connection {
 pub(crate) struct Session {
     pub(crate) inline_blob_bytes: u32,
     pub(crate) character_set: CharacterSet,
+    /// SQL dialect of the texts that are sent.
+    pub(crate) dialect: AtomicU8,
     pub(crate) statements: Mutex<StatementCache>,
 }
 
@@ -97,7 +98,8 @@ impl Connection {
     ) -> Result<Connection> {
         Connection::open(shared, database, options, |file, mut parameters| {
             parameters.text(dpb::SET_DB_CHARSET, &create.character_set);
-            parameters.integer(dpb::SET_DB_SQL_DIALECT, i32::from(SQL_DIALECT));
+            parameters
+                .integer(dpb::SET_DB_SQL_DIALECT, i32::from(database_dialect(options.attach.dialect())));
             parameters.bytes(dpb::OVERWRITE, &[u8::from(create.overwrite)]);
             if let Some(bytes) = create.page_size {
                 parameters.bytes(dpb::PAGE_SIZE, &bytes.to_le_bytes());
@@ -135,6 +137,7 @@ impl Connection {
         let session = Arc::new(Session {
             inline_blob_bytes: if tuning.inline_blobs { options.inline_blob_bytes } else { 0 },
             character_set,
+            dialect: AtomicU8::new(options.attach.dialect()),
             statements: Mutex::new(StatementCache::new(tuning.statement_cache)),
         });
         Ok(Connector { connection: Connection { shared: shared.clone(), session }, attach })
@@ -182,6 +185,32 @@ impl Connection {
     /// The character set in which texts travel: that of [`ConnectOptions::character_set`].
     pub fn character_set(&self) -> CharacterSet {
         self.session.character_set
+    }
+
+    /// The SQL dialect of the texts that are prepared and executed.
+    pub fn dialect(&self) -> u8 {
+        self.session.dialect.load(Ordering::Relaxed)
+    }
+
+    /// Has texts that are prepared or executed from now on be of this SQL dialect: 1, 2, or 3. Statements that are prepared already stay
+    /// what they are. The first dialect is that of [`AttachOptions::dialect`](crate::AttachOptions::dialect).
+    ///
+    /// # Round trips
+    /// None.
+    ///
+    /// # Errors
+    /// `isc_random` for a dialect that there is not.
+    pub fn set_dialect(&self, dialect: u8) -> Result<()> {
+        if !(1..=3).contains(&dialect) {
+            let words = format!("there is no SQL dialect {dialect}: 1, 2 and 3 are known");
+            return Err(Error::new(isc::RANDOM).with(words));
+        }
+        self.session.dialect.store(dialect, Ordering::Relaxed);
+        // What is kept for its text was prepared in another dialect.
+        let put_out = self.statements().clear();
+        // Outside of the lock: dropping them takes the lock of the core.
+        drop(put_out);
+        Ok(())
     }
 
     /// The protocol in use.
@@ -391,6 +420,11 @@ impl Deref for Connector {
     fn deref(&self) -> &Connection {
         &self.connection
     }
+}
+
+/// The dialect of a database that a client of this dialect creates: there are no databases of dialect 2.
+fn database_dialect(client: u8) -> u8 {
+    if client == 1 { 1 } else { 3 }
 }
 
 /// What an attach tells of the client.

@@ -8,7 +8,7 @@ use farbird_wire::packet::{Request, Response, StatementText};
 use farbird_wire::protocol::Handle;
 
 use crate::character_set;
-use crate::connection::{Connection, INFORMATION_BYTES, SQL_DIALECT, information};
+use crate::connection::{Connection, INFORMATION_BYTES, information};
 use crate::core::{Kind, Object, Question};
 use crate::error;
 use crate::statement::{Counts, Inner, Statement};
@@ -275,7 +275,7 @@ impl Connection {
         Ok(StatementText {
             transaction,
             statement,
-            dialect: SQL_DIALECT,
+            dialect: self.dialect().into(),
             sql,
             items: items.to_vec(),
             buffer_length: INFORMATION_BYTES,

@@ -36,6 +36,11 @@ impl StatementCache {
         self.statements.iter().filter(|(_, statement)| !statement.is_shared()).count()
     }
 
+    /// Keeps none any more; gives those that were kept.
+    pub(crate) fn clear(&mut self) -> VecDeque<(String, Statement)> {
+        std::mem::take(&mut self.statements)
+    }
+
     /// Keeps a statement; gives the one that has to make room.
     pub(crate) fn keep(&mut self, text: &str, statement: &Statement) -> Option<(String, Statement)> {
         if self.count_max == 0 {

@@ -34,6 +34,7 @@ mod embedded;
 pub use embedded::*;
 
 pub use farbird_engine::CodecId;
+pub use farbird_sql::Dialect;
 pub use farbird_types::decimal::Decimal;
 pub use farbird_types::{
     BlobId, CharacterSet, Date, SqlType, Text, Time, TimeTz, Timestamp, TimestampTz, Value, ZoneId, isc,

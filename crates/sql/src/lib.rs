@@ -44,7 +44,7 @@ impl Dialect {
     }
 
     /// Its number.
-    pub(crate) const fn number(self) -> u8 {
+    pub const fn number(self) -> u8 {
         match self {
             Dialect::One => 1,
             Dialect::Two => 2,

@@ -111,6 +111,22 @@ impl Connection {
         self.runner.run(self.inner.drop_database())
     }
 
+    /// As [`crate::Connection::dialect`].
+    pub fn dialect(&self) -> u8 {
+        self.inner.dialect()
+    }
+
+    /// As [`crate::Connection::set_dialect`].
+    ///
+    /// # Round trips
+    /// None.
+    ///
+    /// # Errors
+    /// `isc_random` for a dialect that there is not.
+    pub fn set_dialect(&self, dialect: u8) -> Result<()> {
+        self.inner.set_dialect(dialect)
+    }
+
     /// The character set in which texts travel.
     pub fn character_set(&self) -> CharacterSet {
         self.inner.character_set()

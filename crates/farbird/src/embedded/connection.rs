@@ -7,6 +7,7 @@ use std::sync::Arc;
 use farbird_engine::api::{StatementHandle, StatementKind, TransactionHandle};
 use farbird_engine::attachment::Attachment;
 use farbird_engine::session::{Interrupt, StopReason};
+use farbird_sql::Dialect;
 use parking_lot::Mutex;
 
 use super::error::{Error, Fault, Result};
@@ -57,6 +58,8 @@ pub(super) struct Shared {
     /// `None` once closed, by whomever.
     attachment: Mutex<Option<Attachment>>,
     interrupt: Arc<Interrupt>,
+    /// The dialect of texts.
+    dialect: Mutex<Dialect>,
     /// Statements prepared from SQL text, between their uses.
     cache: Mutex<StatementCache>,
 }
@@ -96,13 +99,18 @@ impl Shared {
         }
     }
 
+    /// The dialect of texts.
+    pub(super) fn dialect(&self) -> Dialect {
+        *self.dialect.lock()
+    }
+
     /// Takes a statement from the cache, or prepares it.
     pub(super) fn prepare(
         self: &Arc<Self>,
         sql: &str,
         transaction: Option<TransactionHandle>,
     ) -> Result<Prepared> {
-        let cached = self.cache.lock().take(sql);
+        let cached = self.cache.lock().take(sql, self.dialect());
         match cached {
             Some(idle) => Ok(Prepared::again(Arc::clone(self), idle)),
             None => Prepared::new(Arc::clone(self), sql, transaction, true),
@@ -133,6 +141,7 @@ impl Connection {
         let shared = Shared {
             attachment: Mutex::new(Some(attachment)),
             interrupt,
+            dialect: Mutex::new(Dialect::Three),
             cache: Mutex::new(StatementCache::default()),
         };
         let shared = Arc::new(shared);
@@ -275,6 +284,25 @@ impl Connection {
         run.commit()
     }
 
+    /// Has texts be of this SQL dialect from now on. They are of dialect 3 unless this is called, whatever the database's own dialect is;
+    /// statements that are prepared already stay what they are.
+    ///
+    /// ```
+    /// # fn main() -> farbird::Result<()> {
+    /// use farbird::Dialect;
+    ///
+    /// let db = farbird::Database::options().dialect(Dialect::One).in_memory()?;
+    /// let connection = db.connect()?;
+    /// connection.set_dialect(Dialect::One);
+    /// let (text, number): (String, f64) = connection.query_one("select \"text\", 7 / 2 from rdb$database", ())?;
+    /// assert_eq!((text.as_str(), number), ("text", 3.5));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_dialect(&self, dialect: Dialect) {
+        *self.shared.dialect.lock() = dialect;
+    }
+
     /// What it has done with the rows of tables so far, by RDB$RELATION_ID.
     ///
     /// # Errors
@@ -298,6 +326,37 @@ impl Connection {
         match attachment {
             Some(attachment) => Ok(attachment.detach()?),
             None => Ok(()),
+        }
+    }
+}
+
+impl Connection {
+    /// Ends the session and deletes the database: for whoever works alone with it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("app.fbd");
+    /// let connection = farbird::Database::create(&path)?.connect()?;
+    /// connection.drop_database().map_err(|(_, error)| error)?;
+    /// assert!(!path.exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `isc_no_priv` for a user who may not, `isc_obj_in_use` if others are connected or another [`Database`](crate::Database) of this file
+    /// is there; the session goes on and is handed back.
+    pub fn drop_database(self) -> std::result::Result<(), (Connection, Error)> {
+        let Some(attachment) = self.shared.attachment.lock().take() else {
+            return Err((self, Fault::Closed.into()));
+        };
+        match attachment.drop_database() {
+            Ok(()) => Ok(()),
+            Err((attachment, error)) => {
+                *self.shared.attachment.lock() = Some(*attachment);
+                Err((self, error.into()))
+            }
         }
     }
 }

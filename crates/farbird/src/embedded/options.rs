@@ -9,6 +9,7 @@ use farbird_engine::engine::Engine;
 use farbird_engine::session::external_files::ExternalFolders;
 use farbird_engine::users::NoUsers;
 use farbird_engine::{CodecId, StoreOptions};
+use farbird_sql::Dialect;
 use farbird_types::{CharacterSet, isc};
 
 use super::database::{Database, Opened};
@@ -159,6 +160,14 @@ impl DatabaseOptions {
     /// as Rust's strings, whatever this is.
     pub fn character_set(mut self, character_set: CharacterSet) -> Self {
         self.create.default_character_set = character_set;
+        self
+    }
+
+    /// The SQL dialect of a database that is made: that of dialect 1 keeps large and decimal numbers as doubles and DATE with a time. 3
+    /// unless said; 2 makes a database of dialect 3, since there are none of dialect 2. Texts have a dialect of their own:
+    /// [`Connection::set_dialect`](crate::Connection::set_dialect).
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.create.dialect = if dialect == Dialect::One { 1 } else { 3 };
         self
     }
 

@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use farbird_engine::api::{StatementDescription, StatementHandle, TransactionHandle};
+use farbird_sql::Dialect;
 
 use super::connection::{Shared, controls_transactions};
 use super::error::{Fault, Result};
 
-/// The SQL dialect of everything that is prepared here.
-const DIALECT: u8 = 3;
 /// Statements that a connection keeps for their next use.
 const CACHED_MAX: usize = 32;
 
@@ -20,11 +19,14 @@ pub(super) struct Prepared {
     pub(super) description: Arc<StatementDescription>,
     /// Its text, if it is to be kept.
     sql: Option<Box<str>>,
+    /// The dialect of its text.
+    dialect: Dialect,
 }
 
 /// A statement between two uses.
 pub(super) struct Idle {
     sql: Box<str>,
+    dialect: Dialect,
     pub(super) handle: StatementHandle,
     description: Arc<StatementDescription>,
 }
@@ -50,9 +52,10 @@ impl Prepared {
         transaction: Option<TransactionHandle>,
         keep: bool,
     ) -> Result<Prepared> {
+        let dialect = shared.dialect();
         let (handle, description) = shared.with(|attachment| {
             let handle = attachment.allocate_statement()?;
-            match attachment.prepare(handle, transaction, sql, DIALECT) {
+            match attachment.prepare(handle, transaction, sql, dialect.number()) {
                 Ok(description) => Ok((handle, description)),
                 Err(error) => {
                     attachment.drop_statement(handle)?;
@@ -60,20 +63,22 @@ impl Prepared {
                 }
             }
         })?;
-        Ok(Prepared { shared, handle, description, sql: keep.then(|| sql.into()) })
+        Ok(Prepared { shared, handle, description, sql: keep.then(|| sql.into()), dialect })
     }
 
     /// A statement that was kept.
     pub(super) fn again(shared: Arc<Shared>, idle: Idle) -> Prepared {
-        Prepared { shared, handle: idle.handle, description: idle.description, sql: Some(idle.sql) }
+        let Idle { sql, dialect, handle, description } = idle;
+        Prepared { shared, handle, description, sql: Some(sql), dialect }
     }
 
     /// Prepares the same text again: what it names is not what it was.
     pub(super) fn renew(&mut self, transaction: TransactionHandle) -> Result<()> {
         let Some(sql) = &self.sql else { return Ok(()) };
+        let dialect = self.dialect.number();
         self.description = self
             .shared
-            .with(|attachment| Ok(attachment.prepare(self.handle, Some(transaction), sql, DIALECT)?))?;
+            .with(|attachment| Ok(attachment.prepare(self.handle, Some(transaction), sql, dialect)?))?;
         Ok(())
     }
 
@@ -93,6 +98,7 @@ impl Drop for Prepared {
         match self.sql.take() {
             Some(sql) => self.shared.keep(Idle {
                 sql,
+                dialect: self.dialect,
                 handle: self.handle,
                 description: Arc::clone(&self.description),
             }),
@@ -108,9 +114,9 @@ pub(super) struct StatementCache {
 }
 
 impl StatementCache {
-    /// The statement of this text, if there is one that nobody uses.
-    pub(super) fn take(&mut self, sql: &str) -> Option<Idle> {
-        let place = self.idle.iter().position(|idle| *idle.sql == *sql)?;
+    /// The statement of this text in this dialect, if there is one that nobody uses.
+    pub(super) fn take(&mut self, sql: &str, dialect: Dialect) -> Option<Idle> {
+        let place = self.idle.iter().position(|idle| *idle.sql == *sql && idle.dialect == dialect)?;
         self.idle.remove(place)
     }
 

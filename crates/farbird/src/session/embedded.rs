@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use farbird::{Connection, Row, Script, TableCounts, ToValue};
+use farbird::{Connection, Dialect, Row, Script, TableCounts, ToValue};
 use farbird_types::{BlobId, CharacterSet, Error, SqlType, Value, isc};
 
 use super::load::{Load, LoadRow};
@@ -132,6 +132,10 @@ impl Session for EmbeddedSession<'_> {
 
     fn commit_definitions(&mut self, at_once: bool) {
         self.script.commit_definitions(at_once);
+    }
+
+    fn set_dialect(&mut self, dialect: Dialect) {
+        self.connection.set_dialect(dialect);
     }
 
     fn canceller(&self) -> Canceller {

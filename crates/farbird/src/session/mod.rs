@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Context;
-use farbird::TableCounts;
+use farbird::{Dialect, TableCounts};
 use farbird_client::{ConnectOptions, Counters};
 use farbird_types::{BlobId, CharacterSet, Error, SqlType, Value, isc};
 
@@ -170,6 +170,9 @@ pub(crate) trait Session {
     /// Whether definitions commit at once.
     fn commit_definitions(&mut self, at_once: bool);
 
+    /// Has the texts of statements be of this SQL dialect from now on.
+    fn set_dialect(&mut self, dialect: Dialect);
+
     /// What stops a running statement.
     fn canceller(&self) -> Canceller;
 
@@ -195,6 +198,8 @@ pub(crate) struct Opening {
     pub(crate) new: Option<NewDatabase>,
     /// The character set in which texts travel to a server and back; UTF8 if none is named.
     pub(crate) character_set: Option<String>,
+    /// The SQL dialect of a database that is made.
+    pub(crate) dialect: Dialect,
 }
 
 /// What a new database is like. Nothing stands for the defaults.
@@ -251,6 +256,7 @@ impl Attached {
                 if let Some(name) = &opening.character_set {
                     options.character_set.clone_from(name);
                 }
+                options.attach.dialect = Some(opening.dialect.number());
                 open_server(address, &options, opening).map(|session| Attached::Server(Box::new(session)))
             }
         }
@@ -264,6 +270,16 @@ impl Attached {
         }
     }
 
+    /// Drops the database. If it refuses, it is handed back, and attached as before.
+    pub(crate) fn drop_database(self) -> Result<(), (Option<Attached>, Error)> {
+        match self {
+            Attached::File(connection) => connection
+                .drop_database()
+                .map_err(|(connection, error)| (Some(Attached::File(connection)), embedded::status(&error))),
+            Attached::Server(session) => session.drop_database().map_err(|error| (None, error)),
+        }
+    }
+
     /// Takes leave.
     pub(crate) fn close(self) -> anyhow::Result<()> {
         match self {
@@ -274,12 +290,12 @@ impl Attached {
 }
 
 fn open_file(path: &Path, opening: &Opening) -> anyhow::Result<farbird::Connection> {
+    let mut options = farbird::Database::options().dialect(opening.dialect);
     let opened = match (&opening.new, opening.create) {
         (Some(new), _) => {
             if new.page_size.is_some() {
                 eprintln!("farbird: a file has no page size: PAGE_SIZE is passed over");
             }
-            let mut options = farbird::Database::options();
             if let Some(name) = &new.character_set {
                 let character_set = CharacterSet::by_name(name)
                     .with_context(|| format!("there is no character set {name}"))?;
@@ -287,8 +303,8 @@ fn open_file(path: &Path, opening: &Opening) -> anyhow::Result<farbird::Connecti
             }
             options.create(path)
         }
-        (None, true) => farbird::Database::open_or_create(path),
-        (None, false) => farbird::Database::open(path),
+        (None, true) => options.open_or_create(path),
+        (None, false) => options.open(path),
     };
     opened
         .and_then(|database| database.connect())

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farbird::TableCounts;
+use farbird::{Dialect, TableCounts};
 use farbird_client::blocking::{Batch, Connection, Pipeline};
 use farbird_client::{
     Column as ClientColumn, ConnectOptions, CreateOptions, Isolation, Outcome, Statement, Transaction,
@@ -290,6 +290,13 @@ impl Session for RemoteSession {
 
     fn commit_definitions(&mut self, at_once: bool) {
         self.commit_definitions = at_once;
+    }
+
+    fn set_dialect(&mut self, dialect: Dialect) {
+        // Every dialect that there is has a number that the client knows.
+        if let Err(error) = self.connection.set_dialect(dialect.number()) {
+            tracing::debug!(%error, "the client refuses a dialect");
+        }
     }
 
     fn canceller(&self) -> Canceller {

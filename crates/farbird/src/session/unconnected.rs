@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use farbird::TableCounts;
+use farbird::{Dialect, TableCounts};
 use farbird_types::{Error, Value, isc};
 
 use super::{Canceller, Description, Failure, Load, Ran, Session, Sink, WireCounters};
@@ -56,6 +56,8 @@ impl Session for Unconnected {
     }
 
     fn commit_definitions(&mut self, _at_once: bool) {}
+
+    fn set_dialect(&mut self, _dialect: Dialect) {}
 
     fn canceller(&self) -> Canceller {
         Box::new(|| {})

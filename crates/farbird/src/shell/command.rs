@@ -1,6 +1,8 @@
 //! What the shell does itself rather than the database: SET, SHOW, INPUT and the like, and the short forms that begin with
 //! a backslash.
 
+use farbird::Dialect;
+
 use super::connect::{self, Connect};
 use super::output::{BlobDisplay, Format};
 
@@ -70,7 +72,9 @@ pub(super) enum Set {
     PerTable(Option<bool>),
     /// The character set of the next connection.
     Names(String),
-    /// SQL DIALECT 3 and the like: what is so anyway.
+    /// The SQL dialect of statements, and of a database that is made.
+    Dialect(Dialect),
+    /// WARNINGS and the like: what is so anyway.
     Nothing,
 }
 
@@ -160,8 +164,8 @@ fn set(name: &str, values: &[&str], raw: &str) -> Option<Result<Command, String>
             switch(name, values).map(Set::PerTable)
         }
         ("WIRE_STATS" | "WIRE_STAT" | "WIRE", values) => switch(name, values).map(Set::Wire),
-        ("SQL", ["DIALECT", "3"]) => Ok(Set::Nothing),
-        ("SQL", ["DIALECT", ..]) => Err("this shell speaks dialect 3".to_owned()),
+        ("SQL", ["DIALECT", number]) => dialect(number).map(Set::Dialect),
+        ("SQL", ["DIALECT", ..]) => Err(DIALECT_USAGE.to_owned()),
         // What isql has them for is so anyway.
         ("WARNINGS" | "WARNING" | "WNG", [] | ["ON" | "OFF"]) => Ok(Set::Nothing),
         ("KEEP_TRAN_PARAMS" | "KEEP_TRAN" | "SQLDA_DISPLAY", ["OFF"]) => Ok(Set::Nothing),
@@ -179,6 +183,22 @@ fn set(name: &str, values: &[&str], raw: &str) -> Option<Result<Command, String>
         _ => return None,
     };
     Some(setting.map(Command::Set))
+}
+
+const DIALECT_USAGE: &str =
+    "SET SQL DIALECT 1 | 2 | 3: that of statements, and of a database that CREATE DATABASE makes";
+
+/// A dialect by its number.
+///
+/// # Errors
+/// How it is written.
+pub(super) fn dialect(number: &str) -> Result<Dialect, String> {
+    match number {
+        "1" => Ok(Dialect::One),
+        "2" => Ok(Dialect::Two),
+        "3" => Ok(Dialect::Three),
+        _ => Err(DIALECT_USAGE.to_owned()),
+    }
 }
 
 fn switch(name: &str, values: &[&str]) -> Result<Option<bool>, String> {
@@ -336,6 +356,7 @@ mod tests {
         assert_eq!(parsed("show table \"Mixed\"\"Case\""), show("TABLE", Some("Mixed\"Case".to_owned())));
         assert_eq!(parsed("quit"), Command::Leave { commit: false });
         assert_eq!(parsed("exit"), Command::Leave { commit: true });
+        assert_eq!(parsed("set sql dialect 1"), Command::Set(Set::Dialect(Dialect::One)));
     }
 
     #[test]
@@ -345,7 +366,8 @@ mod tests {
             "set format pdf",
             "set blob x",
             "\\nonsense",
-            "set sql dialect 1",
+            "set sql dialect 4",
+            "set sql dialect",
             "connect",
             "set width a 5",
             "edit",

@@ -86,6 +86,7 @@ SET PLAN ON | OFF         the plan before each result
 SET PLANONLY ON | OFF     the plan and no result
 SET STATS ON | OFF        how long a statement takes                               \\timing
 SET NAMES name            character set of the next CONNECT to a server; UTF8 unless --charset says another
+SET SQL DIALECT 1 | 2 | 3      that of statements, and of a database that CREATE DATABASE makes
 SET PER_TABLE_STATS ON | OFF   rows of each table that a statement has read and changed
 SET WIRE_STATS ON | OFF   round trips, packets and bytes of a statement            \\wire
 
@@ -123,7 +124,7 @@ as text, others as hexadecimal digits unless they are text, up to 1 MiB. farbird
         "\
 CONNECT 'database' USER 'name' PASSWORD 'password';      goes on with another database; what was done is committed
 CREATE DATABASE 'database' PAGE_SIZE 8192 DEFAULT CHARACTER SET UTF8;   makes one and goes on with it
-DROP DATABASE;           drops that of a server
+DROP DATABASE;           deletes the one that is connected to
 
 \\i FILE, INPUT FILE;     runs a script, which may run others
 farbird sql DB -i FILE   the same from outside; -i - reads standard input; --continue goes on behind errors

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use farbird::Dialect;
 
 use crate::access::{Credentials, Line};
 use crate::session::{Attached, Opening, Session, Unconnected};
@@ -53,6 +54,9 @@ pub(crate) struct Arguments {
     /// The character set in which texts travel to a server and back. What is typed and shown is UTF-8 in any case.
     #[arg(long, value_name = "NAME", default_value = "UTF8")]
     charset: String,
+    /// The SQL dialect of statements (1, 2 or 3), and of a database that is made.
+    #[arg(long, value_name = "NUMBER", default_value = "3", value_parser = command::dialect)]
+    dialect: Dialect,
     /// How results look.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -79,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let opening = Opening {
                 create: arguments.create,
                 character_set: Some(arguments.charset.clone()),
+                dialect: arguments.dialect,
                 ..Opening::default()
             };
             Some(Attached::open(database, &arguments.credentials, &arguments.line, &opening)?)
@@ -102,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             End::Switch(wanted) => wanted,
         };
-        if let Err(error) = switch(&mut attached, &wanted, arguments, kept.names()) {
+        if let Err(error) = switch(&mut attached, &wanted, arguments, &kept) {
             kept.refused(&error);
             if kept.bails() && !is_person {
                 return Ok(ExitCode::from(1));
@@ -114,6 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn settings(arguments: &Arguments, is_person: bool) -> Settings {
     let mut settings = Settings::new(arguments.format);
     settings.bail = !arguments.go_on;
+    settings.dialect = arguments.dialect;
     settings.style.color =
         is_person && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     settings.count = is_person;
@@ -125,34 +131,35 @@ fn switch(
     attached: &mut Option<Attached>,
     wanted: &Wanted,
     arguments: &Arguments,
-    names: &str,
+    kept: &Kept,
 ) -> anyhow::Result<()> {
     match wanted {
         Wanted::Connect(connect) => {
-            let next = open(connect, arguments, names)?;
+            let next = open(connect, arguments, kept)?;
             if let Some(last) = attached.replace(next) {
                 last.close()?;
             }
         }
-        // A file is refused before its session is given up.
-        Wanted::Drop => match attached.take() {
-            Some(last @ Attached::File(_)) => {
-                *attached = Some(last);
-                bail!("the database is a file: leave the shell, or CONNECT another one, and delete the file");
+        Wanted::Drop => {
+            let Some(last) = attached.take() else { bail!("there is no database to drop") };
+            if let Err((still, error)) = last.drop_database() {
+                *attached = still;
+                bail!("{}", error.message());
             }
-            Some(Attached::Server(session)) => {
-                session.drop_database().map_err(|error| anyhow::anyhow!("{}", error.message()))?;
-            }
-            None => bail!("there is no database to drop"),
-        },
+        }
     }
     Ok(())
 }
 
-fn open(connect: &Connect, arguments: &Arguments, names: &str) -> anyhow::Result<Attached> {
+fn open(connect: &Connect, arguments: &Arguments, kept: &Kept) -> anyhow::Result<Attached> {
     let credentials = arguments.credentials.of(connect.user.as_deref(), connect.password.as_deref());
     let line = arguments.line.with_role(connect.role.as_deref());
-    let opening = Opening { create: false, new: connect.new.clone(), character_set: Some(names.to_owned()) };
+    let opening = Opening {
+        create: false,
+        new: connect.new.clone(),
+        character_set: Some(kept.names().to_owned()),
+        dialect: kept.dialect(),
+    };
     Attached::open(&connect.database, &credentials, &line, &opening)
 }
 

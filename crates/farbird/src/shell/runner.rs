@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farbird::TableCounts;
+use farbird::{Dialect, TableCounts};
 use farbird_types::error::StatusArgument;
 use farbird_types::{Error, Value, isc};
 
@@ -66,6 +66,11 @@ impl Kept {
     /// The character set of the next connection.
     pub(super) fn names(&self) -> &str {
         &self.names
+    }
+
+    /// The SQL dialect of statements and of a database that is made.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.settings.dialect
     }
 
     /// Whether scripts end at their first error.
@@ -148,6 +153,7 @@ impl<'s> Runner<'s> {
     /// Goes on with what is kept, in a session.
     pub(super) fn new(session: &'s mut dyn Session, kept: &'s mut Kept, running: Arc<Running>) -> Runner<'s> {
         session.commit_definitions(kept.settings.autoddl);
+        session.set_dialect(kept.settings.dialect);
         Runner {
             session,
             kept,
@@ -421,6 +427,10 @@ impl<'s> Runner<'s> {
                 }
             }
             Set::Names(names) => self.kept.names = names,
+            Set::Dialect(dialect) => {
+                settings.dialect = dialect;
+                self.session.set_dialect(dialect);
+            }
             Set::Nothing => {}
         }
         Ok(())

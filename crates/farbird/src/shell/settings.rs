@@ -1,5 +1,7 @@
 //! What SET changes: how results look and what is said beside them.
 
+use farbird::Dialect;
+
 use super::output::{BlobDisplay, Format, Style};
 
 /// The shell's settings.
@@ -8,6 +10,8 @@ pub(super) struct Settings {
     pub(super) style: Style,
     /// The format to go back to when expanded rows are switched off.
     pub(super) format_before: Format,
+    /// The SQL dialect of statements, and of a database that is made.
+    pub(super) dialect: Dialect,
     /// Whether a script ends at its first error.
     pub(super) bail: bool,
     /// Whether definitions commit at once.
@@ -44,6 +48,7 @@ impl Settings {
         Settings {
             style: Style::new(format),
             format_before: if format == Format::Expanded { Format::Table } else { format },
+            dialect: Dialect::Three,
             bail: true,
             autoddl: true,
             count: false,
@@ -92,6 +97,7 @@ impl Settings {
             ("PER_TABLE_STATS", on(self.per_table)),
             ("PLAN", on(self.plan != Plan::Off)),
             ("PLANONLY", on(self.plan == Plan::Only)),
+            ("SQL DIALECT", self.dialect.number().to_string()),
             ("STATS", on(self.timing)),
             ("WIRE_STATS", on(self.wire)),
         ]

@@ -201,6 +201,44 @@ fn scripts_connect_and_create_databases() {
 }
 
 #[test]
+fn statements_and_new_databases_are_of_the_dialect_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for place in places(folder) {
+        let (one, other) = (place.database("one"), place.database("other"));
+        let printed = |arguments: &[&str]| {
+            let output = place.command(folder, arguments).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            text(&output.stdout)
+        };
+        let query = "select \"a text\" t, 7 / 2 n from rdb$database; show sql dialect;";
+        let arguments = ["sql", &one, "--create", "--dialect", "1", "--format", "csv", "-c", query];
+        assert_eq!(printed(&arguments), "T,N\na text,3.500000000000000\nDIALECT\n1\n");
+        // The database stays of dialect 1, statements are of dialect 3 unless something else is asked for.
+        let division = "select 7 / 2 n from rdb$database;";
+        let query = format!("{division} set sql dialect 1; {division} set sql dialect 3; {division}");
+        let arguments = ["sql", &one, "--format", "csv", "-c", &query];
+        assert_eq!(printed(&arguments), "N\n3\nN\n3.500000000000000\nN\n3\n");
+        // What is made behind SET SQL DIALECT is of that dialect.
+        let script = format!("set sql dialect 1; create database '{other}'; show sql dialect; {division}");
+        assert_eq!(printed(&["sql", "--format", "csv", "-c", &script]), "DIALECT\n1\nN\n3.500000000000000\n");
+        place.ends(folder, &["sql", &one, "--dialect", "4", "-c", division], 2);
+    }
+}
+
+#[test]
+fn a_file_is_dropped_as_a_database_of_a_server_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let file = folder.join("gone.fbd");
+    let place = &places(folder)[0];
+    let script = "create table t (a int); drop database; select 1 from rdb$database;";
+    let told = place.ends(folder, &["sql", "gone.fbd", "--create", "-c", script], 1);
+    assert!(told.contains("there is no database: CONNECT"), "{told}");
+    assert!(!file.exists());
+}
+
+#[test]
 fn servers_are_connected_to_in_other_character_sets() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
