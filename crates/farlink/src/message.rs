@@ -187,6 +187,26 @@ pub enum Ask {
         #[serde(with = "bytes")]
         packet: Vec<u8>,
     },
+    /// An INSERT, UPDATE or DELETE without output (op_execute or op_exec_immediate in a transaction) that the edge has answered as done:
+    /// its replies are told by [`Tell::Reply`], but no program waits for them. It is sent when what its transaction has written before
+    /// has succeeded. If it fails, whatever names its transaction behind it fails with the same status and is not sent, but for
+    /// op_rollback and [`Ask::Undo`].
+    Write {
+        /// The request.
+        id: RequestId,
+        /// The packet.
+        #[serde(with = "bytes")]
+        packet: Vec<u8>,
+    },
+    /// As [`Ask::Relay`], for what undoes writes of its transaction, which goes on: op_rollback_retaining, or ROLLBACK as a statement. It is
+    /// sent although an [`Ask::Write`] of the transaction has failed, and if it succeeds that is over.
+    Undo {
+        /// The request.
+        id: RequestId,
+        /// The packet.
+        #[serde(with = "bytes")]
+        packet: Vec<u8>,
+    },
     /// A statement that the edge has answered from its cache: it is prepared when it is first needed, and must be described as it was.
     Prepared {
         /// The op_prepare_statement of the program, with its handles.

@@ -72,6 +72,12 @@ pub struct EdgeSettings {
     pub inline_blob_kib: Option<usize>,
     /// Transactions begin and end at the server before the program is answered.
     pub strict_transactions: Option<bool>,
+    /// Whether statements are described from their texts alone where these tell how, and prepared when they are executed.
+    pub deferred_prepare: Option<bool>,
+    /// Whether writes are answered before they are done.
+    pub optimistic_writes: Option<bool>,
+    /// What a program may have written so that is not done yet.
+    pub optimistic_write_kib: Option<usize>,
     /// Before a Firebird server: whether the text of a query is believed to show that it changes nothing, and a commit of nothing to
     /// succeed.
     pub texts_show_purity: Option<bool>,
@@ -133,6 +139,8 @@ impl EdgeSettings {
         settings.transport = over.transport.or(settings.transport);
         settings.keys = over.keys.or(settings.keys);
         settings.status = over.status.or(settings.status);
+        settings.deferred_prepare = over.deferred_prepare.or(settings.deferred_prepare);
+        settings.optimistic_writes = over.optimistic_writes.or(settings.optimistic_writes);
         settings.texts_show_purity = over.texts_show_purity.or(settings.texts_show_purity);
         Ok(settings)
     }
@@ -182,12 +190,34 @@ impl EdgeSettings {
             Some(kib) => kib << 10,
             None => default.blob_bytes,
         };
+        let optimistic_writes = self.optimistic_writes.unwrap_or(default.optimistic_writes);
+        if optimistic_writes && self.strict_transactions == Some(true) {
+            let reason = "with strict-transactions every answer is the server's".to_owned();
+            return Err(SettingsError::Value { setting: "optimistic-writes", reason });
+        }
+        let deferred_prepare = self.deferred_prepare.unwrap_or(default.deferred_prepare);
+        let optimistic_bytes = match self.optimistic_write_kib {
+            Some(_) if !optimistic_writes => {
+                let reason = "it bounds optimistic-writes, which is off".to_owned();
+                return Err(SettingsError::Value { setting: "optimistic-write-kib", reason });
+            }
+            // An origin gives a program up that has 128 MiB waiting there.
+            Some(kib) if !(1..=64 << 10).contains(&kib) => {
+                let reason = format!("{kib} is not among 1 to {}", 64 << 10);
+                return Err(SettingsError::Value { setting: "optimistic-write-kib", reason });
+            }
+            Some(kib) => kib << 10,
+            None => default.optimistic_bytes,
+        };
         Ok(edge::Limits {
             statement_bytes: mib("statement-cache-mib", self.statement_cache_mib, default.statement_bytes)?,
             edge_row_bytes: mib("row-memory-mib", self.row_memory_mib, default.edge_row_bytes)?,
             edge_blob_bytes: mib("blob-memory-mib", self.blob_memory_mib, default.edge_blob_bytes)?,
             blob_bytes,
             strict_transactions: self.strict_transactions.unwrap_or(default.strict_transactions),
+            deferred_prepare,
+            optimistic_writes,
+            optimistic_bytes,
             texts_show_purity: self.texts_show_purity.unwrap_or(default.texts_show_purity),
             speculates: self.speculation.unwrap_or(default.speculates),
             read_committed_age: self.read_committed_age_ms.map(Duration::from_millis),
@@ -337,6 +367,18 @@ mod tests {
         assert!(!edge("").unwrap().limits().unwrap().texts_show_purity);
         assert!(edge("texts-show-purity = true").unwrap().limits().unwrap().texts_show_purity);
         assert!(edge("strict-transactions = true").unwrap().limits().unwrap().strict_transactions);
+        assert!(!edge("").unwrap().limits().unwrap().deferred_prepare);
+        assert!(edge("deferred-prepare = true").unwrap().limits().unwrap().deferred_prepare);
+        assert!(!edge("").unwrap().limits().unwrap().optimistic_writes);
+        let allowed = edge("optimistic-writes = true\noptimistic-write-kib = 8").unwrap().limits().unwrap();
+        assert_eq!((allowed.optimistic_writes, allowed.optimistic_bytes), (true, 8 << 10));
+        for wrong in [
+            "optimistic-writes = true\nstrict-transactions = true",
+            "optimistic-writes = true\noptimistic-write-kib = 0",
+            "optimistic-write-kib = 8",
+        ] {
+            assert!(edge(wrong).unwrap().limits().is_err(), "{wrong}");
+        }
         for wrong in ["window-mib = 0", "compression-level = 99", "ping-seconds = 9\nsilence-seconds = 9"] {
             assert!(edge(&format!("[link]\n{wrong}")).unwrap().link.settings().is_err(), "{wrong}");
         }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use farbird_gateway::edge::{Edge, EdgeOptions};
 use farbird_gateway::settings::{EdgeSettings, StatusAddress};
@@ -43,6 +44,18 @@ pub(crate) struct Arguments {
     /// such word.
     #[arg(long)]
     texts_show_purity: bool,
+    /// Describe statements from their texts alone where these tell how, and prepare them when they are executed.
+    ///
+    /// A mistake in such a statement is then told when it is executed, not when it is prepared. See docs/farlink.md for which statements.
+    #[arg(long, env = "FARBIRD_EDGE_DEFERRED_PREPARE", value_parser = BoolishValueParser::new())]
+    deferred_prepare: bool,
+    /// Answer INSERT, UPDATE and DELETE before they are done.
+    ///
+    /// The first one that fails fails what its transaction asks for next, and its commit: nothing of the transaction is kept. Give this
+    /// option only for programs that roll back when anything fails; one that goes on after an error of a single statement, as after a
+    /// duplicate key, does something else then. See docs/farlink.md.
+    #[arg(long, env = "FARBIRD_EDGE_OPTIMISTIC_WRITES", value_parser = BoolishValueParser::new())]
+    optimistic_writes: bool,
     /// Where to serve a page that shows what it does, and /metrics for Prometheus: a port (of this machine only) or an address. It shows
     /// statements: for your eyes.
     #[arg(long, env = "FARBIRD_EDGE_STATUS", value_name = "[ADDR:]PORT")]
@@ -84,6 +97,8 @@ impl Arguments {
             transport: self.transport.map(By::transport),
             keys: self.keys.clone(),
             status: self.status,
+            deferred_prepare: self.deferred_prepare.then_some(true),
+            optimistic_writes: self.optimistic_writes.then_some(true),
             texts_show_purity: self.texts_show_purity.then_some(true),
             ..EdgeSettings::default()
         };

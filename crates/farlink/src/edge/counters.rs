@@ -29,11 +29,13 @@ pub enum Saved {
     Detach,
     /// A statement that was run ahead.
     Ahead,
+    /// A write that was answered before it was done.
+    Write,
 }
 
 impl Saved {
     /// All of them.
-    pub const ALL: [Saved; 12] = [
+    pub const ALL: [Saved; 13] = [
         Saved::Login,
         Saved::Attach,
         Saved::Prepare,
@@ -46,6 +48,7 @@ impl Saved {
         Saved::Free,
         Saved::Detach,
         Saved::Ahead,
+        Saved::Write,
     ];
 
     /// Its name, for people and metrics.
@@ -63,6 +66,7 @@ impl Saved {
             Saved::Free => "free",
             Saved::Detach => "detach",
             Saved::Ahead => "ahead",
+            Saved::Write => "write",
         }
     }
 }
@@ -87,12 +91,18 @@ pub struct Counters {
     pub statement_hits: u64,
     /// See above.
     pub statement_misses: u64,
+    /// Of those not found, statements that were described from their texts alone.
+    pub statements_deferred: u64,
     /// Descriptions dropped from the cache for want of room.
     pub statements_evicted: u64,
     /// Descriptions dropped because definitions changed.
     pub statements_invalidated: u64,
     /// BLOBs dropped for want of room.
     pub blobs_evicted: u64,
+    /// Writes that were answered as done and have failed since, or were not done because one before them had failed.
+    pub optimistic_failed: u64,
+    /// Writes that waited to be done because too many before them were not.
+    pub optimistic_waited: u64,
     /// Programs that lost their connection with the link.
     pub lost: u64,
     /// Programs that went on in another session.

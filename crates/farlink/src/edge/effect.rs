@@ -40,6 +40,8 @@ pub(super) enum Effect {
     Information { key: Box<information::Key> },
     /// A statement was to be executed: its transaction, the handle that a transaction which it begins has, whose cursor it opens.
     Executed { request: Box<Request>, transaction: u16, made: u16, cursor_of: Option<u16> },
+    /// A write that was answered as done was to be done.
+    Written(Unanswered),
     /// A cursor was to be opened whose rows are pushed.
     Opened { statement: u16, cursor: Cursor },
     /// A BLOB was to be opened whose contents come.
@@ -56,6 +58,15 @@ pub(super) enum Effect {
     Compiled { handle: u16, blr: Vec<u8> },
     /// The database was to be detached.
     Detached,
+}
+
+/// A write that was answered as done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unanswered {
+    pub(super) transaction: u16,
+    /// How often its transaction had been asked to undo what it has written.
+    pub(super) undone: u32,
+    pub(super) bytes: usize,
 }
 
 /// How a BLOB is to be worked with.

@@ -36,6 +36,14 @@ pub struct Limits {
     pub counted_texts: usize,
     /// Transactions begin and end at the server before the program is answered.
     pub strict_transactions: bool,
+    /// Whether a statement is described from its text alone where that tells how: it is prepared when it is executed, which then fails if
+    /// it cannot be.
+    pub deferred_prepare: bool,
+    /// Whether an INSERT, UPDATE or DELETE is answered as done before it is: the first that fails fails what its transaction asks for next, and
+    /// its commit.
+    pub optimistic_writes: bool,
+    /// Bytes of such writes of a program that are answered and not done; further ones wait.
+    pub optimistic_bytes: usize,
     /// Before a Firebird server: whether a query is taken to change nothing if its text calls nothing that could, and a commit of
     /// nothing is taken to succeed. Wrong where a query reads a procedure without parameters that writes, which looks like a table, or
     /// where triggers run on commits: no server tells of either, so somebody must have said that there are none.
@@ -67,6 +75,9 @@ impl Default for Limits {
             requests_waiting: 1_000,
             counted_texts: 1_000,
             strict_transactions: false,
+            deferred_prepare: false,
+            optimistic_writes: false,
+            optimistic_bytes: 4 << 20,
             texts_show_purity: false,
             speculates: true,
             read_committed_age: None,

@@ -18,6 +18,7 @@
 //! | `questions` | what programs ask about statements |
 //! | `auxiliary` | the second connection, on which events come |
 //! | `transactions` | begin and end |
+//! | `writes` | writes that are answered before they are done |
 //! | `blobs` | reading and writing BLOBs |
 //! | `attach_ahead`, `usual` | attaching before the program asks, as programs like it have |
 //! | `again`, `bond` | attaching again when the session is over, and who may |
@@ -26,6 +27,7 @@
 //! | `cursors` | pushed rows |
 //! | `blob_contents` | contents of a BLOB, and reading in them |
 //! | `statement_cache` | descriptions of statements |
+//! | `text_shape` | what a text alone tells of its description |
 //! | `information` | questions whose answers cannot change |
 //! | `record` | what a program did lately, for a status page |
 //! | `counters`, `limits`, `site` | what was counted, what may be taken, what is shared |
@@ -57,9 +59,11 @@ mod replies;
 mod site;
 mod statement_cache;
 mod statements;
+mod text_shape;
 mod transactions;
 mod usual;
 mod waiting;
+mod writes;
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ use super::blob_contents::{Contents, Place};
 use super::cursors::Rows;
 use super::information::Kept;
 use super::record::Standing;
-use super::statement_cache::Described;
+use super::statement_cache::{Described, Key};
 use crate::message::{Answered, Cursor, Fingerprint, Question, Relation, RequestId};
 
 /// Between the last handle of a program and "the latest".
@@ -44,6 +44,12 @@ pub(super) struct Transaction {
     pub(super) redefined: bool,
     /// Whether it has executed what is known to change nothing; there is nothing of the kind where transactions have triggers.
     pub(super) ran_pure: bool,
+    /// Whether writes of it were answered before they were done.
+    pub(super) is_optimistic: bool,
+    /// Whether a write of it has failed that was answered as done, as far as is known here.
+    pub(super) has_failed_write: bool,
+    /// How often it was asked to undo what it has written.
+    pub(super) undone: u32,
     /// What the server has said of it and stays.
     pub(super) information: Kept,
     /// Contents of BLOBs that came with rows, and the order in which they came.
@@ -86,6 +92,8 @@ pub(super) struct Statement {
     pub(super) foreseen: Option<Foreseen>,
     /// Its last execution, if the server has not seen it.
     pub(super) local: Option<Box<LocalExecution>>,
+    /// Described as others of this shape are: the server has not seen its text.
+    pub(super) shape: Option<Box<Key>>,
     /// Described from the cache: the server prepares it when it is first needed.
     pub(super) is_prepared_later: bool,
     /// Whether it was executed in an earlier session alone, if at all.

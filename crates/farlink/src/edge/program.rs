@@ -57,6 +57,8 @@ pub struct Program {
     pub(super) asked: u32,
     /// Bytes that were written quietly into BLOBs since a request was last waited for.
     pub(super) quiet_bytes: usize,
+    /// Bytes of writes that were answered as done and are not.
+    pub(super) unanswered_bytes: usize,
     /// Bytes of rows that the origin may send, of all cursors.
     pub(super) granted_rows: usize,
     /// Bytes of BLOBs that are kept.
@@ -84,7 +86,7 @@ pub struct Program {
     pub(super) is_urgent: bool,
     output: Vec<u8>,
     pub(super) is_open: bool,
-    is_lost: bool,
+    pub(super) is_lost: bool,
     /// How far attaching again is in another session; its requests wait.
     pub(super) attaching_again: Option<AttachingAgain>,
     /// Whether the session is over that it was in, and only the outcome of a commit is waited for.
@@ -130,6 +132,7 @@ impl Program {
             requests: 0,
             asked: 0,
             quiet_bytes: 0,
+            unanswered_bytes: 0,
             granted_rows: 0,
             blob_bytes: 0,
             blobs_before: 0,
@@ -478,6 +481,7 @@ impl Program {
     fn release_memory(&mut self) {
         self.site.give_back_rows(std::mem::take(&mut self.granted_rows));
         self.site.give_back_blob(std::mem::take(&mut self.blob_bytes));
+        self.site.give_back_writes(std::mem::take(&mut self.unanswered_bytes));
         self.answers.clear();
         self.openings.clear();
         self.objects = Objects::new();

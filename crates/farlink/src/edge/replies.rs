@@ -134,6 +134,10 @@ impl Program {
                 });
                 self.executed(transaction, made, cursor_of, response.as_ref());
             }
+            Effect::Written(unanswered) => {
+                let response = response(packets, version);
+                self.written(unanswered, response.as_ref());
+            }
             effect => {
                 let mut response = response(packets, version);
                 if let (
@@ -240,7 +244,13 @@ impl Program {
                     self.tie();
                 }
             }
-            _ => statement.told = Some((fingerprint, reads)),
+            _ => {
+                statement.told = Some((fingerprint, reads));
+                // It is not what its text seemed to say.
+                if let Some(shape) = statement.shape.take() {
+                    self.site.forget_alike(&shape);
+                }
+            }
         }
     }
 

@@ -50,6 +50,8 @@ struct Shared {
     /// Bytes of rows that origins were allowed to send and programs have not taken.
     granted_row_bytes: usize,
     blob_bytes: usize,
+    /// Bytes of writes that were answered as done and are not.
+    write_bytes: usize,
     counters: Counters,
     /// Counts each time that definitions were told to have changed.
     generation: u64,
@@ -88,6 +90,8 @@ pub struct Memory {
     pub rows: usize,
     /// Contents of BLOBs.
     pub blobs: usize,
+    /// Writes that were answered as done and are not.
+    pub writes: usize,
 }
 
 impl Site {
@@ -268,6 +272,7 @@ impl Site {
             statement_count: shared.statements.len(),
             rows: shared.granted_row_bytes,
             blobs: shared.blob_bytes,
+            writes: shared.write_bytes,
         }
     }
 
@@ -292,6 +297,19 @@ impl Site {
             None => shared.counters.statement_misses += 1,
         }
         found
+    }
+
+    /// How a statement of the same shape was described, to describe another one from its text alone.
+    pub(super) fn find_alike(&self, shape: &Key) -> Option<Arc<Described>> {
+        let mut shared = self.shared();
+        let found = shared.statements.find(shape);
+        shared.counters.statements_deferred += u64::from(found.is_some());
+        found
+    }
+
+    /// The next statement of this shape is to be described by the server.
+    pub(super) fn forget_alike(&self, shape: &Key) {
+        self.shared().statements.remove(shape);
     }
 
     pub(super) fn keep_statement(&self, key: Key, described: Arc<Described>) {
@@ -348,6 +366,17 @@ impl Site {
     pub(super) fn give_back_blob(&self, bytes: usize) {
         let shared = &mut *self.shared();
         shared.blob_bytes = shared.blob_bytes.saturating_sub(bytes);
+    }
+
+    /// A write was answered as done.
+    pub(super) fn take_write(&self, bytes: usize) {
+        self.shared().write_bytes += bytes;
+    }
+
+    /// Writes are done, have failed, or are forgotten.
+    pub(super) fn give_back_writes(&self, bytes: usize) {
+        let shared = &mut *self.shared();
+        shared.write_bytes = shared.write_bytes.saturating_sub(bytes);
     }
 }
 

@@ -78,6 +78,8 @@ pub(super) struct Described {
     pub(super) looks_timeless: bool,
     /// Whether executing it may open a cursor.
     pub(super) has_cursor: bool,
+    /// Whether it changes rows and gives none.
+    pub(super) is_write: bool,
     /// Whether it may lock rows.
     locks: bool,
     learned: Mutex<Learned>,
@@ -110,6 +112,11 @@ impl Described {
             kind,
             has_cursor: statement_type_of(&response.data)
                 .is_none_or(|kind| matches!(kind, statement_type::SELECT | statement_type::SELECT_FOR_UPD)),
+            is_write: is_write_of_text(&word)
+                && matches!(
+                    statement_type_of(&response.data),
+                    Some(statement_type::INSERT | statement_type::UPDATE | statement_type::DELETE)
+                ),
             looks_pure: kind == Kind::Query && purity::changes_nothing(&shown, &word),
             looks_timeless: purity::is_timeless(&shown),
             locks: has_word(&shown, "lock"),
@@ -163,6 +170,14 @@ impl Described {
 
     pub(super) fn set_question(&self, question: Question) {
         self.learned().question = Some(question);
+    }
+
+    /// Takes over what was found out about another statement of the same shape: it reads the same relations, whatever it compares with, and
+    /// programs are expected to use it alike.
+    pub(super) fn learn_from(&self, alike: &Described) {
+        let (reads, shape, question) = (alike.reads(), alike.shape(), alike.question());
+        let mut learned = self.learned();
+        (learned.reads, learned.shape, learned.question) = (reads, shape, question);
     }
 
     /// The text, for people.
@@ -230,6 +245,11 @@ pub(super) fn kind_of_text(word: &str) -> Kind {
         }
         _ => Kind::Other,
     }
+}
+
+/// Whether a statement that begins with this word changes rows of a table.
+pub(super) fn is_write_of_text(word: &str) -> bool {
+    matches!(word, "insert" | "update" | "delete" | "merge")
 }
 
 /// The first word of a text, in small letters; empty if it cannot be told.
@@ -314,6 +334,12 @@ impl StatementCache {
             gone += 1;
         }
         gone
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.bytes -= entry.bytes;
+        }
     }
 
     /// Forgets the descriptions of a database, or of all; gives how many there were.

@@ -16,8 +16,10 @@ use super::effect::Effect;
 use super::objects::{CursorPlace, Object, Statement};
 use super::program::Answer;
 use super::statement_cache::{
-    Described, Key, Kind, Shape, first_two_words, first_word, is_about_session, kind_of_text,
+    Described, Key, Kind, Shape, first_two_words, first_word, is_about_session, is_write_of_text,
+    kind_of_text,
 };
+use super::text_shape::key_of_shape;
 use crate::message::{Ask, AskAhead, AskBehind, Cursor, Push, RequestId};
 
 /// Object field of the reply to op_free_statement when the statement is no more.
@@ -52,7 +54,12 @@ impl Program {
         let is_known = self.objects.statement(handle).is_some();
         let has_transaction = self.objects.transaction(text.transaction.0).is_some();
         let key = if is_known && has_transaction { self.key(&text) } else { None };
-        let found = key.as_ref().and_then(|key| self.site.find_statement(key));
+        let mut found = key.as_ref().and_then(|key| self.site.find_statement(key));
+        let mut shape = None;
+        if found.is_none() && self.site.limits().deferred_prepare {
+            shape = key.as_ref().and_then(key_of_shape);
+            found = shape.as_ref().and_then(|shape| self.described_alike(shape, &text));
+        }
         let request = Request::Prepare(text.clone());
         match found {
             Some(described) => {
@@ -66,6 +73,7 @@ impl Program {
                 if let Some(statement) = self.objects.statement(handle) {
                     statement.described = Some(described);
                     statement.is_prepared_later = true;
+                    statement.shape = shape.map(Box::new);
                 }
             }
             None => {
@@ -77,6 +85,15 @@ impl Program {
                 self.relay(&request, 0, effect);
             }
         }
+    }
+
+    /// The description of a statement whose text the server has not seen, if it is known from others of its shape.
+    fn described_alike(&self, shape: &Key, text: &StatementText) -> Option<Arc<Described>> {
+        let alike = self.site.find_alike(shape)?;
+        let response = Response::data(Handle(alike.object), alike.data.clone());
+        let described = Described::new(text.clone(), &response);
+        described.learn_from(&alike);
+        Some(Arc::new(described))
     }
 
     /// The server has prepared a statement.
@@ -98,6 +115,10 @@ impl Program {
         }
         // Others have it from here on, with what it reads.
         if let Some(key) = key {
+            let shape = if self.site.limits().deferred_prepare { key_of_shape(&key) } else { None };
+            if let Some(shape) = shape {
+                self.site.keep_statement(shape, Arc::clone(&described));
+            }
             self.site.keep_statement(*key, described);
         }
     }
@@ -176,7 +197,13 @@ impl Program {
         if let Some(described) = described {
             self.site.count_text(described, |text| text.executions += 1);
         }
-        self.execute_relayed(request, transaction, may_open.then_some(statement));
+        let is_write =
+            matches!(request, Request::Execute(_)) && described.is_some_and(|described| described.is_write);
+        if !(is_write && self.write(&request, transaction)) {
+            let undoes = kind == Kind::Other
+                && described.is_some_and(|described| first_word(&described.shown()) == "rollback");
+            self.execute_relayed(request, transaction, may_open.then_some(statement), undoes);
+        }
         if let Some(described) = described
             && let Some(AskBehind { id, packet, .. }) = self.foresee(statement, described, None)
         {
@@ -184,7 +211,8 @@ impl Program {
         }
     }
 
-    fn execute_relayed(&mut self, request: Request, transaction: u16, cursor_of: Option<u16>) {
+    /// `undoes`: whether it may undo what its transaction has written, which goes on.
+    fn execute_relayed(&mut self, request: Request, transaction: u16, cursor_of: Option<u16>, undoes: bool) {
         // SET TRANSACTION begins one.
         let made = match transaction {
             0 => self.objects.insert(Object::Other).unwrap_or_default(),
@@ -192,7 +220,11 @@ impl Program {
         };
         let id = self.new_request();
         let packet = self.packet(&request);
-        self.ask(Ask::Relay { id, object: made, packet });
+        if undoes && self.undoes_writes(transaction) {
+            self.ask(Ask::Undo { id, packet });
+        } else {
+            self.ask(Ask::Relay { id, object: made, packet });
+        }
         let effect = Effect::Executed { request: Box::new(request), transaction, made, cursor_of };
         self.wait_for(id, Some(effect));
     }
@@ -256,12 +288,15 @@ impl Program {
         };
         let text = String::from_utf8_lossy(sql).into_owned();
         let words = first_two_words(&text);
+        let [word, _] = &words;
         if words != ["set", "transaction"] {
-            let [word, _] = &words;
             self.tie();
             self.changes(kind_of_text(word), transaction, Some(&text));
         }
-        self.execute_relayed(request, transaction, None);
+        let is_write = matches!(request, Request::ExecuteImmediate(_)) && is_write_of_text(word);
+        if !(is_write && self.write(&request, transaction)) {
+            self.execute_relayed(request, transaction, None, word == "rollback");
+        }
     }
 
     /// A statement was executed at the server.

@@ -25,8 +25,10 @@ use crate::message::{
 mod again;
 mod ahead;
 mod attach_ahead;
+mod deferred;
 mod outcome;
 mod waiting;
+mod writes;
 
 const NOW: Duration = Duration::ZERO;
 const SQL: &str = "select a from t";

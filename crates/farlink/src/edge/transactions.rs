@@ -92,6 +92,9 @@ impl Program {
                 false => Effect::Ended { transaction: handle.0, named },
                 true => Effect::Retained { transaction: handle.0, named },
             };
+            if retains && !is_commit {
+                return self.undo(request, handle.0, effect);
+            }
             return self.relay(request, 0, Some(effect));
         }
         self.quietly(request, 0);

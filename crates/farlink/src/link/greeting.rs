@@ -16,7 +16,7 @@ pub const MAGIC: [u8; 8] = *b"FARLINK\n";
 /// Longest greeting behind the head.
 pub const GREETING_BYTES_MAX: usize = 4096;
 /// The version that this is.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 const HEAD_BYTES: usize = 14;
 

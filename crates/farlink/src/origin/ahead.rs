@@ -204,7 +204,7 @@ impl Conversation {
             return self.ready_in_own(work);
         }
         match self.objects.get(work.transaction) {
-            Some(object) if object.failure.is_none() => match object.place {
+            Some(object) if object.failure.is_none() && object.failed_write.is_none() => match object.place {
                 Place::At(transaction) => self.ready_statement(work, transaction),
                 Place::Coming => Readiness::Wait,
                 _ => Readiness::Never,

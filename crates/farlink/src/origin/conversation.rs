@@ -23,7 +23,9 @@ use super::line::{Came, Line};
 use super::objects::{Kind, Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
 use super::own_login::{Block, Credentials, LoggingIn, OwnLogin, RANDOM_BYTES};
 use super::pushed_cursor::{PendingQuestion, PushedCursor};
-use super::work::{AttachingAhead, AuxiliaryStep, Purpose, Sent, Work, information, needs_rest};
+use super::work::{
+    AttachingAhead, AuxiliaryStep, Purpose, Sent, Work, information, may_be_written, may_undo, needs_rest,
+};
 use super::{connect, private, translate};
 use crate::message::{
     Ask, AskAhead, AskBehind, Channel, Cursor, Fingerprint, GivenParameters, Question, RequestId, Tell,
@@ -345,6 +347,20 @@ impl Conversation {
                 let named = Named::of(&mut request, 0);
                 Work::NameCommit { request: Box::new(request), named }
             }
+            Ask::Write { id, packet } => {
+                let Some((request, named)) = self.understood(&packet, 0) else { return };
+                if !may_be_written(&request, &named) {
+                    return self.end("the edge answered as done what is no write");
+                }
+                Work::Write { id, request, named }
+            }
+            Ask::Undo { id, packet } => {
+                let Some((request, named)) = self.understood(&packet, 0) else { return };
+                if !may_undo(&request, &named) {
+                    return self.end("the edge undid writes by what cannot undo any");
+                }
+                Work::Undo { id, request, named }
+            }
             Ask::Prepared { packet, described } => {
                 let Some((request, named)) = self.understood(&packet, 0) else { return };
                 if !matches!(*request, Request::Prepare(_)) {
@@ -505,7 +521,7 @@ impl Conversation {
         let answered = self.sent.iter().rposition(|sent| !may_be_held(sent.operation));
         let mut held = self.sent.iter().skip(answered.map_or(0, |place| place + 1)).peekable();
         while let Some(sent) = held.next() {
-            let is_awaited = matches!(sent.purpose, Purpose::Relay(_) | Purpose::Open(..));
+            let is_awaited = matches!(sent.purpose, Purpose::Relay(_) | Purpose::Undo(_) | Purpose::Open(..));
             // A server that has nothing more to read answers an op_execute at once.
             let is_answered =
                 held.peek().is_none() && matches!(sent.operation, Operation::Execute | Operation::Execute2);
@@ -531,7 +547,7 @@ impl Conversation {
     /// Does one piece of work, or gives it back if it must wait.
     fn try_work(&mut self, work: Work) -> Result<(), Work> {
         match work {
-            Work::Relay { id, mut request, named } => match self.at_server(&mut request, &named) {
+            Work::Relay { id, mut request, named } => match self.admitted(&mut request, &named) {
                 Ok(()) => {
                     self.before(&request, &named);
                     self.transmit(&request, named, Purpose::Relay(id));
@@ -566,7 +582,7 @@ impl Conversation {
                 self.detach_ahead();
                 Ok(())
             }
-            Work::NameCommit { mut request, named } => match self.at_server(&mut request, &named) {
+            Work::NameCommit { mut request, named } => match self.admitted(&mut request, &named) {
                 Ok(()) => {
                     self.transmit(&request, named, Purpose::Ignored);
                     Ok(())
@@ -578,6 +594,12 @@ impl Conversation {
                     Err(Work::NameCommit { request, named })
                 }
             },
+            Work::Write { id, mut request, named } => {
+                self.write(id, &mut request, named).map_err(|()| Work::Write { id, request, named })
+            }
+            Work::Undo { id, mut request, named } => {
+                self.undo(id, &mut request, named).map_err(|()| Work::Undo { id, request, named })
+            }
             Work::Quiet { mut request, named } => {
                 self.quiet(&mut request, named).map_err(|()| Work::Quiet { request, named })
             }
@@ -591,7 +613,7 @@ impl Conversation {
                 Ok(())
             }
             Work::Open { id, cursor, mut request, named, ahead } => {
-                match self.at_server(&mut request, &named) {
+                match self.admitted(&mut request, &named) {
                     Ok(()) => {
                         self.run_for(cursor, named.transaction, &self.output_blr(cursor), ahead);
                         self.open_cursor(id, cursor, &mut request, named);
@@ -608,7 +630,7 @@ impl Conversation {
                     }
                 }
             }
-            Work::OpenBlob { id, cursor, mut request, named } => match self.at_server(&mut request, &named) {
+            Work::OpenBlob { id, cursor, mut request, named } => match self.admitted(&mut request, &named) {
                 Ok(()) => {
                     self.open_blob(id, cursor, &request, named);
                     Ok(())
@@ -642,7 +664,7 @@ impl Conversation {
             self.insert(named.made, Object::new(Kind::Statement, Place::Later));
             return Ok(());
         }
-        match self.at_server(request, &named) {
+        match self.admitted(request, &named) {
             Ok(()) => {
                 self.before(request, &named);
                 let home = self.home_of(request, &named);
@@ -686,6 +708,7 @@ impl Conversation {
             | Request::OpenBlob { .. }
             | Request::OpenBlob2(_)
             | Request::GetSegment(_)
+            | Request::Release(_)
             | Request::TransactionInformation(_) => 0,
             _ if named.transaction != 0 => named.transaction,
             _ => self.objects.get(named.other).map_or(0, |object| object.cursor_transaction),
@@ -729,6 +752,14 @@ impl Conversation {
             Request::Execute(_) | Request::Execute2(_) => {
                 if let Some(statement) = self.objects.get_mut(named.statement) {
                     statement.cursor_transaction = named.transaction;
+                }
+            }
+            Request::Start(_)
+            | Request::StartAndSend(_)
+            | Request::StartAndReceive(_)
+            | Request::StartSendAndReceive(_) => {
+                if let Some(running) = self.objects.get_mut(named.other) {
+                    running.cursor_transaction = named.transaction;
                 }
             }
             Request::FreeStatement { .. } => {
@@ -848,7 +879,7 @@ impl Conversation {
     }
 
     /// Makes what a request waits for.
-    fn prepare_way(&mut self, hindrance: &Hindrance, transaction: u16) {
+    pub(super) fn prepare_way(&mut self, hindrance: &Hindrance, transaction: u16) {
         if let Hindrance::Statement(statement) = hindrance {
             self.make_statement(*statement, transaction);
         }
@@ -1036,6 +1067,14 @@ impl Conversation {
                     }
                     _ => self.settle_made(operation, &named, is_success, object),
                 }
+            }
+            Purpose::Write(id) => {
+                self.settle(operation, &named, is_success, object);
+                self.written(id, &named, reply, packets);
+            }
+            Purpose::Undo(id) => {
+                self.settle(operation, &named, is_success, object);
+                self.undone(id, &named, is_success, packets);
             }
             Purpose::QuietEnd(transaction) => {
                 if !is_success && operation == Operation::Commit {
@@ -1251,6 +1290,8 @@ fn ask_bytes(ask: &Ask) -> usize {
         }
         Ask::Relay { packet, .. }
         | Ask::Quiet { packet, .. }
+        | Ask::Write { packet, .. }
+        | Ask::Undo { packet, .. }
         | Ask::Prepared { packet, .. }
         | Ask::AttachAhead { packet, .. }
         | Ask::OpenBlob { packet, .. } => packet.len(),

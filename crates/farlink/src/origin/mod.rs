@@ -18,6 +18,7 @@
 //! | `blobs`, `blob_reading` | BLOBs pushed before their rows, or by themselves |
 //! | `ahead`, `ahead_state` | statements run ahead for the rows of cursors |
 //! | `definitions`, `looking_up` | what a query's names stand for, before a server that does not say what it reads |
+//! | `writes` | writes that the edge has answered as done |
 //! | `private` | what a Farbird server tells an origin beside Firebird's protocol |
 
 mod ahead;
@@ -43,6 +44,7 @@ mod statements;
 mod tests;
 mod translate;
 mod work;
+mod writes;
 
 pub use connect::user_of;
 pub use conversation::Conversation;

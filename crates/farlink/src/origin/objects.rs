@@ -76,17 +76,30 @@ pub(super) struct Object {
     pub(super) kind: Kind,
     /// Of a statement.
     pub(super) preparation: Preparation,
-    /// The transaction of a statement's cursor: the edge's handle; 0 for none.
+    /// The transaction of a statement's cursor, of a BLOB, or in which a BLR request runs: the edge's handle; 0 for none.
     pub(super) cursor_transaction: u16,
     /// Of a transaction: a request that the edge has answered with success, and that failed.
     pub(super) failure: Option<StatusVector>,
     /// How many such requests of the transaction are not answered yet.
     pub(super) quiet: u32,
+    /// Of a transaction: why a write has failed that the edge has answered as done.
+    pub(super) failed_write: Option<StatusVector>,
+    /// How many writes of the transaction, and what undoes them, are not answered yet.
+    pub(super) writes: u32,
 }
 
 impl Object {
     pub(super) fn new(kind: Kind, place: Place) -> Object {
-        Object { place, kind, preparation: Preparation::Done, cursor_transaction: 0, failure: None, quiet: 0 }
+        Object {
+            place,
+            kind,
+            preparation: Preparation::Done,
+            cursor_transaction: 0,
+            failure: None,
+            quiet: 0,
+            failed_write: None,
+            writes: 0,
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use farbird_wire::message::{MessageFormat, MessageType};
 use farbird_wire::negotiation::{Choice, UserIdentification, offers};
 use farbird_wire::packet::{
     AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, FetchResponse,
-    Information, InlineBlob, OpenBlob, Reply, Request, Response, StatementText, encode_fetch_row,
+    Information, InlineBlob, OpenBlob, Reply, Request, RequestCall, Response, StatementText,
+    encode_fetch_row,
 };
 use farbird_wire::protocol::{Handle, ProtocolVersion, free_statement};
 use farbird_wire::status::StatusVector;
@@ -23,6 +24,7 @@ use crate::message::{
 };
 
 mod definitions;
+mod writes;
 
 const VERSION: ProtocolVersion = ProtocolVersion::V13;
 
@@ -833,6 +835,23 @@ fn what_is_run_ahead_waits_for_its_transaction() {
     played.quiet(1, &begin());
     played.quiet(0, &Request::Commit(Handle(1)));
     played.quiet(1, &begin());
+    played.ask(one_ahead(1));
+    assert_eq!(played.asked(), [begin()], "the rest waits for the handle");
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    assert_eq!(played.asked(), [Request::Commit(Handle(8)), begin()]);
+    played.answer(&Reply::Response(Response::success()));
+    played.answer(&Reply::Response(Response::object(Handle(10))));
+    assert_eq!(played.told(), [], "nothing is given up");
+    let asked = played.asked();
+    assert!(matches!(asked[..], [Request::AllocateStatement(_), Request::Ping]), "{asked:?}");
+    played.answer(&Reply::Response(Response::object(Handle(9))));
+    played.answer(&Reply::Response(Response::success()));
+    let [Request::Prepare(text)] = &played.asked()[..] else { panic!("no op_prepare_statement") };
+    assert_eq!(text.transaction, Handle(10));
+}
+
+/// A query to be run ahead once, in a transaction.
+fn one_ahead(transaction: u16) -> Ask {
     let format = MessageFormat::from_columns([MessageType::Long { scale: 0 }]);
     let statement = AskAhead {
         rule: Rule(1),
@@ -848,17 +867,5 @@ fn what_is_run_ahead_waits_for_its_transaction() {
     };
     let given = GivenParameters { statement: 0, blr: Vec::new(), message: Vec::new() };
     let (statements, parameters) = (vec![statement], vec![given]);
-    played.ask(Ask::Ahead { outer: Cursor(1), transaction: 1, statements, parameters });
-    assert_eq!(played.asked(), [begin()], "the rest waits for the handle");
-    played.answer(&Reply::Response(Response::object(Handle(8))));
-    assert_eq!(played.asked(), [Request::Commit(Handle(8)), begin()]);
-    played.answer(&Reply::Response(Response::success()));
-    played.answer(&Reply::Response(Response::object(Handle(10))));
-    assert_eq!(played.told(), [], "nothing is given up");
-    let asked = played.asked();
-    assert!(matches!(asked[..], [Request::AllocateStatement(_), Request::Ping]), "{asked:?}");
-    played.answer(&Reply::Response(Response::object(Handle(9))));
-    played.answer(&Reply::Response(Response::success()));
-    let [Request::Prepare(text)] = &played.asked()[..] else { panic!("no op_prepare_statement") };
-    assert_eq!(text.transaction, Handle(10));
+    Ask::Ahead { outer: Cursor(1), transaction, statements, parameters }
 }

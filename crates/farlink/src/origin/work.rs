@@ -17,6 +17,10 @@ pub(super) enum Work {
     Relay { id: RequestId, request: Box<Request>, named: Named },
     /// The edge has answered it.
     Quiet { request: Box<Request>, named: Named },
+    /// A write that the edge has answered as done.
+    Write { id: RequestId, request: Box<Request>, named: Named },
+    /// To be answered to the edge: it undoes what its transaction has written.
+    Undo { id: RequestId, request: Box<Request>, named: Named },
     /// A statement that the edge has described to its program.
     Prepared { request: Box<Request>, named: Named, described: Fingerprint },
     /// To attach ahead of the program.
@@ -46,6 +50,10 @@ pub(super) enum Purpose {
     Quiet { home: u16 },
     /// The end of a transaction that the edge has answered. It must not stay open at the server.
     QuietEnd(Handle),
+    /// The edge has answered it as done. If it fails, so does its transaction.
+    Write(RequestId),
+    /// The edge waits for its replies; if it succeeds, its transaction has no failed write any more.
+    Undo(RequestId),
     /// It opens a cursor whose rows may be pushed.
     Open(RequestId, Cursor),
     /// It brings rows of a cursor.
@@ -106,7 +114,13 @@ pub(super) struct Sent {
 
 /// Whether a request is sent only when nothing runs ahead: it may change definitions, or end the attachment.
 pub(super) fn needs_rest(work: &Work) -> bool {
-    let (Work::Relay { request, .. } | Work::Quiet { request, .. }) = work else { return false };
+    let (Work::Relay { request, .. }
+    | Work::Quiet { request, .. }
+    | Work::Write { request, .. }
+    | Work::Undo { request, .. }) = work
+    else {
+        return false;
+    };
     matches!(
         **request,
         Request::ExecuteImmediate(_)
@@ -115,6 +129,23 @@ pub(super) fn needs_rest(work: &Work) -> bool {
             | Request::Detach(_)
             | Request::DropDatabase(_)
     )
+}
+
+/// Whether an edge may answer a request as done.
+pub(super) fn may_be_written(request: &Request, named: &Named) -> bool {
+    matches!(request, Request::Execute(_) | Request::ExecuteImmediate(_)) && named.transaction != 0
+}
+
+/// Whether a request can undo what its transaction has written.
+pub(super) fn may_undo(request: &Request, named: &Named) -> bool {
+    let is_statement = matches!(
+        request,
+        Request::Execute(_)
+            | Request::Execute2(_)
+            | Request::ExecuteImmediate(_)
+            | Request::ExecuteImmediate2(_)
+    );
+    (is_statement || matches!(request, Request::RollbackRetaining(_))) && named.transaction != 0
 }
 
 /// An information request.

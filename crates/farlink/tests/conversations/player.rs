@@ -7,7 +7,7 @@
 //!
 //! Sans-IO: time and order are the input's. Uses the public faces of `farbird_farlink` and `farbird_wire`.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ struct Text {
 }
 
 const LONG: MessageType = MessageType::Long { scale: 0 };
-const TEXTS: [Text; 8] = [
+const TEXTS: [Text; 9] = [
     Text { sql: "select a from t", kind: 1, parameters: 0, columns: &[LONG] },
     Text { sql: "select b from u where a = ?", kind: 1, parameters: 1, columns: &[LONG] },
     Text { sql: "select c from v where b = ?", kind: 1, parameters: 1, columns: &[LONG] },
@@ -51,6 +51,7 @@ const TEXTS: [Text; 8] = [
     Text { sql: "insert into t values (?)", kind: 2, parameters: 1, columns: &[] },
     Text { sql: "select a from t for update", kind: 12, parameters: 0, columns: &[LONG] },
     Text { sql: "create table x (a int)", kind: 5, parameters: 0, columns: &[] },
+    Text { sql: "rollback to a", kind: 15, parameters: 0, columns: &[] },
     Text { sql: "set role transaction_reader", kind: 9, parameters: 0, columns: &[] },
 ];
 
@@ -97,7 +98,8 @@ struct Server {
     made: u16,
     /// Handles of what is open: a server refuses to end what is of another kind.
     transactions: BTreeSet<u16>,
-    blobs: BTreeSet<u16>,
+    /// With their transactions, at whose end they are closed.
+    blobs: BTreeMap<u16, Handle>,
 }
 
 impl Server {
@@ -110,7 +112,7 @@ impl Server {
             statements: Vec::new(),
             made: 0,
             transactions: BTreeSet::new(),
-            blobs: BTreeSet::new(),
+            blobs: BTreeMap::new(),
         }
     }
 
@@ -186,14 +188,14 @@ impl Server {
                 self.transactions.insert(made.0);
                 Reply::Response(Response::object(made))
             }
-            Request::OpenBlob2(_) => {
+            Request::OpenBlob2(open) => {
                 let made = self.make();
-                self.blobs.insert(made.0);
+                self.blobs.insert(made.0, open.transaction);
                 Reply::Response(Response::object(made))
             }
-            Request::CreateBlob2(_) => {
+            Request::CreateBlob2(open) => {
                 let made = self.make();
-                self.blobs.insert(made.0);
+                self.blobs.insert(made.0, open.transaction);
                 Reply::Response(Response { blob: BlobId(u64::from(made.0)), ..Response::object(made) })
             }
             Request::Prepare(text) => {
@@ -225,7 +227,11 @@ impl Server {
             Request::Commit(handle) | Request::Rollback(handle) if !self.transactions.remove(&handle.0) => {
                 Reply::Response(Response::error(&Error::new(isc::BAD_TRANS_HANDLE)))
             }
-            Request::CloseBlob(handle) if !self.blobs.remove(&handle.0) => {
+            Request::Commit(handle) | Request::Rollback(handle) => {
+                self.blobs.retain(|_, transaction| transaction != handle);
+                Reply::Response(Response::success())
+            }
+            Request::CloseBlob(handle) if self.blobs.remove(&handle.0).is_none() => {
                 Reply::Response(Response::error(&Error::new(isc::BAD_SEGSTR_HANDLE)))
             }
             Request::FreeStatement { statement, .. }
@@ -317,6 +323,9 @@ impl Chain {
         let limits = edge::Limits {
             texts_show_purity: choice & 4 != 0,
             strict_transactions: choice & 8 != 0,
+            optimistic_writes: choice & 32 != 0,
+            // Room for a few of them.
+            optimistic_bytes: 1_024,
             speculates: choice & 16 != 0,
             ..edge::Limits::default()
         };
@@ -490,7 +499,7 @@ impl Chain {
 
     /// A request of the program.
     fn request(&mut self, input: &mut Input<'_>) -> Request {
-        match input.below(24) {
+        match input.below(25) {
             0 | 1 => Request::StartTransaction {
                 database: Handle(0),
                 tpb: [&[3, 2, 9][..], &[3, 15, 17], &[3, 16]][usize::from(input.below(3))].to_vec(),
@@ -535,6 +544,7 @@ impl Chain {
                 blob: BlobId(0),
             }),
             22 => Request::ExecuteImmediate(self.text(input)),
+            23 => Request::RollbackRetaining(Handle(self.handle(input))),
             _ => Request::DatabaseInformation(information(0, 22)),
         }
     }
@@ -653,5 +663,9 @@ pub(crate) fn play(data: &[u8]) {
     chain.program.disconnected();
     chain.collect();
     let memory = chain.site.memory();
-    assert_eq!((memory.rows, memory.blobs), (0, 0), "something is left of a program that is gone");
+    assert_eq!(
+        (memory.rows, memory.blobs, memory.writes),
+        (0, 0, 0),
+        "something is left of a program that is gone"
+    );
 }

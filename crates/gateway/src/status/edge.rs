@@ -140,17 +140,22 @@ impl EdgeFacts {
             "programs": counters.programs, "requests": counters.requests, "trips": counters.trips,
             "saved": counters.saved_in_all(), "seconds_saved": seconds_saved, "rows": counters.rows,
             "received_bytes": counters.received_bytes, "sent_bytes": counters.sent_bytes, "lost": counters.lost,
+            "optimistic_failed": counters.optimistic_failed, "optimistic_waited": counters.optimistic_waited,
         });
         let cache = json!({
             "hits": counters.statement_hits, "misses": counters.statement_misses,
-            "evicted": counters.statements_evicted, "invalidated": counters.statements_invalidated,
+            "deferred": counters.statements_deferred, "evicted": counters.statements_evicted, "invalidated": counters.statements_invalidated,
             "statements": memory.statement_count,
         });
-        let memory = json!([
-            { "of": "descriptions of statements", "bytes": memory.statements, "max": limits.statement_bytes },
-            { "of": "rows on their way", "bytes": memory.rows, "max": limits.edge_row_bytes },
-            { "of": "BLOBs", "bytes": memory.blobs, "max": limits.edge_blob_bytes },
-        ]);
+        let mut kept = vec![
+            json!({ "of": "descriptions of statements", "bytes": memory.statements, "max": limits.statement_bytes }),
+            json!({ "of": "rows on their way", "bytes": memory.rows, "max": limits.edge_row_bytes }),
+            json!({ "of": "BLOBs", "bytes": memory.blobs, "max": limits.edge_blob_bytes }),
+        ];
+        if limits.optimistic_writes {
+            let max = limits.optimistic_bytes * self.programs.len().max(1);
+            kept.push(json!({ "of": "writes answered and not done", "bytes": memory.writes, "max": max }));
+        }
         let ahead = json!({
             "guessed": ahead.guessed, "used": ahead.used, "wasted": ahead.wasted, "missed": ahead.missed,
             "saved": ahead.trips_saved, "rules": self.rules.0, "active": self.rules.1, "is_on": limits.speculates,
@@ -180,7 +185,7 @@ impl EdgeFacts {
             "saved": saved,
             "cache": cache,
             "ahead": ahead,
-            "memory": memory,
+            "memory": kept,
             "connected": connected,
             "programs_max": self.programs_max,
             "programs": self.programs,
@@ -239,16 +244,23 @@ impl EdgeFacts {
             "Descriptions not found in the cache.",
             counters.statement_misses,
         );
+        let help = "Of them, statements that were described from their texts alone.";
+        metrics.counter("statements_deferred_total", help, counters.statements_deferred);
         let help = "Descriptions dropped from the cache for want of room.";
         metrics.counter("statements_evicted_total", help, counters.statements_evicted);
         let help = "Descriptions dropped because definitions changed.";
         metrics.counter("statements_invalidated_total", help, counters.statements_invalidated);
         metrics.counter("blobs_evicted_total", "BLOBs dropped for want of room.", counters.blobs_evicted);
         metrics.gauge("statements", "Statements whose descriptions are kept.", memory.statement_count as f64);
-        let held: [(&[(&str, &str)], f64); 3] = [
+        let help = "Writes that were answered as done and have failed since, or were not done for that.";
+        metrics.counter("optimistic_failed_total", help, counters.optimistic_failed);
+        let help = "Writes that were waited for since too many before them were not done.";
+        metrics.counter("optimistic_waited_total", help, counters.optimistic_waited);
+        let held: [(&[(&str, &str)], f64); 4] = [
             (&[("of", "statements")], memory.statements as f64),
             (&[("of", "rows")], memory.rows as f64),
             (&[("of", "blobs")], memory.blobs as f64),
+            (&[("of", "writes")], memory.writes as f64),
         ];
         metrics.family("memory_bytes", "gauge", "What is kept for programs.", &held);
         metrics.counter("ahead_guessed_total", "Statements that were run ahead.", ahead.guessed);

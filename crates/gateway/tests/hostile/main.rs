@@ -366,7 +366,7 @@ fn any_ask(random: &mut Random) -> ToOrigin {
             [&operation.to_be_bytes()[..], &vec![0; 4 * usize::try_from(random.below(12)).unwrap()]].concat()
         }
     };
-    let ask = match random.below(10) {
+    let ask = match random.below(12) {
         0 => {
             let connect = if random.below(3) == 0 { random.bytes(200) } else { op_connect() };
             return ToOrigin::Open { channel, connect, peer: "nowhere".to_owned(), ticket: None, pass: None };
@@ -383,6 +383,8 @@ fn any_ask(random: &mut Random) -> ToOrigin {
         5 => Ask::AheadCredit { outer: cursor, statements: u32::MAX },
         6 => Ask::OpenBlob { id, cursor, packet, credit: u32::MAX },
         7 => Ask::Cancel { kind: object },
+        8 => Ask::Write { id, packet },
+        9 => Ask::Undo { id, packet },
         _ => Ask::Relay { id, object, packet },
     };
     ToOrigin::On { channel, ask }

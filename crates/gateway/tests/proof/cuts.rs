@@ -171,6 +171,71 @@ fn a_cut_at_every_step_loses_nothing() {
     }
 }
 
+/// Attaches, inserts rows that are answered before they are there, and commits; gives what the program was told of the commit.
+fn insert_optimistically(
+    world: &World,
+    server: &TestServer,
+    ids: std::ops::Range<i64>,
+) -> Result<Said, Error> {
+    let connection = world.attach("early.fdb", &options(server, "2.5"))?;
+    let transaction = connection.begin(&TransactionOptions::default())?;
+    let statement = connection.prepare(&transaction, "insert into ledger values (?)")?;
+    for id in ids {
+        connection.execute(&transaction, &statement, &[Value::integer(id)])?;
+    }
+    match connection.commit(transaction) {
+        Ok(()) => Ok(Said::Done),
+        Err(error) if is_broken(&error) => Ok(Said::Unknown),
+        Err(error) => panic!("a commit failed wrongly: {error}"),
+    }
+}
+
+/// Writes that were answered and are cut off on their way: they are there if the commit was acknowledged, all of them or none.
+#[test]
+fn writes_that_were_answered_early_are_done_or_missed() {
+    const ROWS: i64 = 20;
+    let server = TestServer::start();
+    let admin = server.create("early.fdb", &TABLES);
+    let limits = Limits { optimistic_writes: true, ..Limits::default() };
+    let (mut first, mut missed) = (0, 0);
+    for outage in OUTAGES {
+        let mut step = 0;
+        loop {
+            first += ROWS;
+            let world =
+                World::with(&server, Conditions::delay(ONE_WAY), step + 1, limits, Settings::default());
+            world.set_graces(Graces { edge: GRACE, origin: GRACE });
+            world.network(|network| network.cut_after(step, outage));
+            let said = insert_optimistically(&world, &server, first..first + ROWS);
+            let was_cut = !world.network(|network| network.has_cut());
+            world.network(|network| network.spare_cut());
+            world.pass(outage + GRACE + Duration::from_secs(1));
+            let what = format!("{outage:?}, step {step}: {said:?}");
+            no_transaction_is_left(&admin, &what);
+            let there = ledger(&admin).iter().filter(|id| (first..first + ROWS).contains(*id)).count();
+            match said {
+                Ok(Said::Done) => assert_eq!(there, 20, "{what}: lost"),
+                Ok(Said::Unknown) => assert!(there == 0 || there == 20, "{what}: {there} rows"),
+                Err(error) => {
+                    assert!(is_broken(&error), "{what}");
+                    assert_eq!(there, 0, "{what}: done without a commit");
+                    missed += 1;
+                }
+            }
+            if outage < GRACE {
+                assert_eq!(there, 20, "{what}: what is over before the graces are is not noticed");
+            }
+            if !was_cut {
+                break;
+            }
+            step += 1;
+            assert!(step < 400, "{what}: it never ends");
+        }
+        assert!(step > 4, "hardly anything was cut");
+    }
+    assert!(missed > 0);
+}
+
 /// Attaches, inserts a row, prepares its transaction and commits it; gives what the program was told of preparing and of the commit.
 fn insert_in_two_phases(world: &World, server: &TestServer, id: i64) -> Result<(Said, Option<Said>), Error> {
     let said = |result: Result<(), Error>| match result {

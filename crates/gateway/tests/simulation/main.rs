@@ -3,7 +3,9 @@
 
 mod attaching;
 mod costs;
+mod deferred;
 mod equality;
+mod optimistic;
 mod server;
 mod trips;
 mod world;

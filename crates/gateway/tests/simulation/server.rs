@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, CreateOptions, TransactionOptions};
+use farbird_client::{ConnectOptions, CreateOptions, TransactionOptions, Value};
 use farbird_server::Server;
 use farbird_server::config::{Config, Overrides};
 use farbird_server::farlink::Farlink;
@@ -73,4 +73,12 @@ pub(crate) fn run(connection: &Connection, statement: &str) {
     let transaction = connection.begin(&TransactionOptions::default()).unwrap();
     connection.run(&transaction, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     connection.commit(transaction).unwrap();
+}
+
+/// All rows of a query, in a transaction of its own.
+pub(crate) fn all(connection: &Connection, query: &str) -> Vec<Vec<Value>> {
+    let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+    let rows = connection.query_all(&transaction, query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    connection.commit(transaction).unwrap();
+    rows
 }

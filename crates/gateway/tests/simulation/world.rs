@@ -108,6 +108,11 @@ struct Inner {
     sent: u64,
 }
 
+/// Texts are believed.
+fn believing() -> edge::Limits {
+    edge::Limits { texts_show_purity: true, ..edge::Limits::default() }
+}
+
 /// A connection to the server.
 #[derive(Debug)]
 enum ServerStream {
@@ -150,21 +155,26 @@ pub(crate) struct World(Arc<Mutex<Inner>>);
 impl World {
     /// Before a server that knows nothing of farlinks; texts are believed.
     pub(crate) fn new(server: SocketAddr, link: Link) -> World {
-        World::before(server, link, None, true)
+        World::before(server, link, None, believing())
     }
 
     /// Before a server that knows nothing of farlinks; what queries name is looked up in its catalogue.
     pub(crate) fn looking_up(server: SocketAddr, link: Link) -> World {
-        World::before(server, link, None, false)
+        World::before(server, link, None, edge::Limits::default())
     }
 
     /// Before a Farbird server that is its own origin.
     pub(crate) fn of_farbird(server: SocketAddr, farlink: Farlink, link: Link) -> World {
-        World::before(server, link, Some(Told::new(farlink)), true)
+        World::with(server, farlink, link, believing())
     }
 
-    fn before(server: SocketAddr, link: Link, told: Option<Told>, texts_show_purity: bool) -> World {
-        let site = edge::Site::new(edge::Limits { texts_show_purity, ..edge::Limits::default() });
+    /// The same with other limits of the edge.
+    pub(crate) fn with(server: SocketAddr, farlink: Farlink, link: Link, limits: edge::Limits) -> World {
+        World::before(server, link, Some(Told::new(farlink)), limits)
+    }
+
+    fn before(server: SocketAddr, link: Link, told: Option<Told>, limits: edge::Limits) -> World {
+        let site = edge::Site::new(limits);
         let is_farbird = told.is_some();
         let mut inner = Inner {
             now: Duration::ZERO,

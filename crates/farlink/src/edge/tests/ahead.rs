@@ -26,8 +26,11 @@ impl Loop {
 
     /// By a program that asks after each inner execution how many rows it has changed, or one that does not.
     fn learned_by(asks: bool) -> Loop {
-        let limits = Limits { texts_show_purity: true, ..Limits::default() };
-        let site = Site::new(limits);
+        Loop::learned_at(asks, Limits::default())
+    }
+
+    fn learned_at(asks: bool, limits: Limits) -> Loop {
+        let site = Site::new(Limits { texts_show_purity: true, ..limits });
         site.message(&ToEdge::Welcome { is_farbird: false, server: "played".to_owned() });
         let mut played = Played::attached(&site, 1);
         played.says(&begin());
@@ -365,4 +368,25 @@ fn what_is_asked_behind_the_first_fetch_is_asked_at_that_place() {
     assert!(!program.played.response().status.is_success());
     program.played.says(&counts(3));
     program.played.relayed();
+}
+
+/// A write was answered as done, the server has run on behind it, and then it is told that it has failed: what was read in its transaction
+/// answers nothing any more, and the program hears of the failure.
+#[test]
+fn what_was_run_ahead_behind_a_write_that_has_failed_answers_nothing() {
+    for fails in [false, true] {
+        let mut program = Loop::learned_at(false, Limits { optimistic_writes: true, ..Limits::default() });
+        let (outer, rule) = program.open_outer();
+        let rule = rule.expect("the rule is learned");
+        program.played.says(&execute_immediately(1, "insert into u values (1)"));
+        assert!(program.played.response().status.is_success());
+        let asked = program.played.asked();
+        let [Ask::Write { id, .. }] = asked[..] else { panic!("{asked:?}") };
+        program.told(outer, rule, 101, 1_011);
+        let failed = Response::error(&Error::new(isc::UNIQUE_KEY_VIOLATION));
+        program.played.replies(id, &[if fails { Reply::Response(failed) } else { made(1) }]);
+        program.execute_inner(101);
+        let asked = program.played.asked();
+        assert_eq!(asked.iter().any(|ask| matches!(ask, Ask::Open { .. })), fails, "{asked:?}");
+    }
 }
