@@ -16,11 +16,17 @@ pub struct Options {
     pub keys: PathBuf,
     /// By QUIC, by TLS over TCP, or by what works.
     pub transport: Transport,
+    /// Whether statements are described from their texts alone where these tell how: their mistakes are told when they are executed. Off;
+    /// docs/farlink.md says what it changes.
+    pub deferred_prepare: bool,
+    /// Whether an INSERT, UPDATE or DELETE is answered before it is done: the first that fails fails what its transaction asks for next, and
+    /// its commit. Off; docs/farlink.md says what it changes, and for which programs it is.
+    pub optimistic_writes: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let keys = std::env::var_os(KEYS_VARIABLE).map_or_else(|| KEYS_FOLDER.into(), PathBuf::from);
-        Options { keys, transport: Transport::default() }
+        Options { keys, transport: Transport::default(), deferred_prepare: false, optimistic_writes: false }
     }
 }

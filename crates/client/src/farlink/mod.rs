@@ -124,6 +124,8 @@ impl Links {
             origin: Some(site.to_owned()),
             keys: Some(options.keys.clone()),
             transport: Some(options.transport),
+            deferred_prepare: Some(options.deferred_prepare),
+            optimistic_writes: Some(options.optimistic_writes),
             programs_max: Some(CONNECTIONS_MAX),
             ..EdgeSettings::default()
         };
