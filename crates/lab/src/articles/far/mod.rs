@@ -41,6 +41,8 @@ pub enum Work {
     Commits,
     /// In one transaction, over and over: a statement is prepared, executed, read and freed.
     Prepares,
+    /// In one transaction, which is committed: INSERTs with their values in their texts, and a query like that for each.
+    Texts,
     /// A transaction of READ COMMITTED for each query.
     Transactions,
     /// Queries by key of one prepared statement, without any distance.
@@ -51,13 +53,14 @@ pub enum Work {
 
 impl Work {
     /// All.
-    pub const ALL: [Work; 9] = [
+    pub const ALL: [Work; 10] = [
         Work::Blobs,
         Work::Nested,
         Work::Connect,
         Work::Customers,
         Work::Commits,
         Work::Prepares,
+        Work::Texts,
         Work::Transactions,
         Work::Points,
         Work::Fetch,
@@ -72,6 +75,7 @@ impl Work {
             Work::Customers => "customers",
             Work::Commits => "commits",
             Work::Prepares => "prepares",
+            Work::Texts => "texts",
             Work::Transactions => "transactions",
             Work::Points => "points",
             Work::Fetch => "fetch",

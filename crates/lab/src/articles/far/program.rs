@@ -76,6 +76,7 @@ pub fn run(
         Work::Customers => program.customers()?,
         Work::Commits => program.commits()?,
         Work::Prepares => program.prepares()?,
+        Work::Texts => program.texts()?,
         Work::Transactions => program.transactions()?,
         Work::Points => program.points()?,
         Work::Fetch => program.fetch()?,
@@ -115,7 +116,7 @@ impl Program<'_> {
     fn prologue(&mut self, work: Work) -> Result<()> {
         match work {
             // The rows of an earlier run are in the way.
-            Work::Commits => {
+            Work::Commits | Work::Texts => {
                 self.session.begin()?;
                 let delete = self.session.prepare("delete from far_written")?;
                 self.session.execute(&delete, &[])?;
@@ -209,6 +210,22 @@ impl Program<'_> {
             }
         }
         self.check(self.sizes.loops)
+    }
+
+    fn texts(&mut self) -> Result<()> {
+        self.session.begin()?;
+        for key in 1..=self.sizes.loops {
+            let insert =
+                self.session.prepare(&format!("insert into far_written values ({key}, 'written')"))?;
+            self.session.execute(&insert, &[])?;
+            let query = self.session.prepare(&format!("select name from far_outer where id = {key}"))?;
+            self.read(&query, &[])?;
+            if self.has_enough(key, self.sizes.loops)? {
+                return self.session.commit();
+            }
+        }
+        self.check(self.sizes.loops)?;
+        self.session.commit()
     }
 
     fn transactions(&mut self) -> Result<()> {

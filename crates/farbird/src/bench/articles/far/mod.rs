@@ -72,6 +72,12 @@ pub(crate) struct Arguments {
     /// Before a --target: believe the texts of queries, as `farbird edge --texts-show-purity`.
     #[arg(long, help_heading = "Servers")]
     texts_show_purity: bool,
+    /// Describe statements from their texts alone, as `farbird edge --deferred-prepare`.
+    #[arg(long, help_heading = "Servers")]
+    deferred_prepare: bool,
+    /// Answer writes before they are done, as `farbird edge --optimistic-writes`.
+    #[arg(long, help_heading = "Servers")]
+    optimistic_writes: bool,
     #[command(flatten)]
     targets: TargetArguments,
     #[command(flatten)]
@@ -116,6 +122,8 @@ enum Chosen {
     Commits,
     /// In one transaction, over and over: a statement is prepared, executed, read and freed.
     Prepares,
+    /// In one transaction, which is committed: INSERTs with their values in their texts, and a query like that for each.
+    Texts,
     /// A transaction of READ COMMITTED for each query.
     Transactions,
     /// Queries by key, without any distance.
@@ -133,6 +141,7 @@ impl Chosen {
             Chosen::Customers => Work::Customers,
             Chosen::Commits => Work::Commits,
             Chosen::Prepares => Work::Prepares,
+            Chosen::Texts => Work::Texts,
             Chosen::Transactions => Work::Transactions,
             Chosen::Points => Work::Points,
             Chosen::Fetch => Work::Fetch,
@@ -149,6 +158,8 @@ struct Plan {
     link: LinkOptions,
     transport: Option<Transport>,
     texts_show_purity: bool,
+    deferred_prepare: bool,
+    optimistic_writes: bool,
     patience: Duration,
 }
 
@@ -173,6 +184,8 @@ impl Plan {
             link,
             transport: arguments.transport.map(By::transport),
             texts_show_purity: arguments.texts_show_purity,
+            deferred_prepare: arguments.deferred_prepare,
+            optimistic_writes: arguments.optimistic_writes,
             patience: arguments.patience,
         }
     }
@@ -299,6 +312,8 @@ fn measure_subject(
             false => Credentials::new(&actor.server.user, &actor.server.password),
         },
         texts_show_purity: plan.texts_show_purity,
+        deferred_prepare: plan.deferred_prepare,
+        optimistic_writes: plan.optimistic_writes,
         transport: plan.transport.unwrap_or(match options == LinkOptions::default() {
             true => Transport::Tcp,
             false => Transport::Quic,

@@ -19,6 +19,12 @@ pub(super) fn report(
 ) -> Report {
     let mut facts = facts;
     facts.push(("link".to_owned(), link_text(&plan.link)));
+    let allowed =
+        [(plan.deferred_prepare, "deferred-prepare"), (plan.optimistic_writes, "optimistic-writes")];
+    let allowed: Vec<&str> = allowed.iter().filter(|(is_on, _)| *is_on).map(|(_, name)| *name).collect();
+    if !allowed.is_empty() {
+        facts.push(("the edge's settings".to_owned(), allowed.join(", ")));
+    }
     let mut sections = vec![overview(figures)];
     sections.extend(goal_section(goals));
     sections.extend(waterfalls(figures));

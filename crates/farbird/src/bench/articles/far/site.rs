@@ -28,6 +28,10 @@ pub(super) struct Before<'s> {
     pub(super) credentials: Option<Credentials>,
     /// Whether the texts of queries are believed.
     pub(super) texts_show_purity: bool,
+    /// Whether statements are described from their texts.
+    pub(super) deferred_prepare: bool,
+    /// Whether writes are answered before they are done.
+    pub(super) optimistic_writes: bool,
     /// By what the edge reaches the origin.
     pub(super) transport: Transport,
     /// A folder for keys.
@@ -79,6 +83,8 @@ impl Site {
             transport: Some(before.transport),
             keys: Some(here),
             texts_show_purity: Some(before.texts_show_purity),
+            deferred_prepare: Some(before.deferred_prepare),
+            optimistic_writes: Some(before.optimistic_writes),
             ..EdgeSettings::default()
         };
         let edge = runtime.block_on(Edge::start(settings.options()?)).context("cannot start an edge")?;
