@@ -88,11 +88,7 @@ pub(crate) fn definition_of_other_dialect(database: Dialect) -> Error {
 
 /// A clause that was written twice.
 pub(crate) fn duplicate_clause(what: &str) -> Error {
-    Error::new(isc::DSQL_ERROR)
-        .and(isc::SQLERR)
-        .with(SQLCODE_DUPLICATE)
-        .and(isc::DSQL_DUPLICATE_SPEC)
-        .with(what)
+    Error::new(isc::SQLERR).with(SQLCODE_DUPLICATE).and(isc::DSQL_DUPLICATE_SPEC).with(what)
 }
 
 /// A whole number beyond its type, as for a sequence's values.
@@ -117,5 +113,5 @@ pub(crate) fn limit_exceeded(limit: &str) -> Error {
 
 /// A number of digits that no time has.
 pub(crate) fn time_precision(digits_max: u8) -> Error {
-    syntax_error().and(isc::INVALID_TIME_PRECISION).with(i32::from(digits_max))
+    Error::new(isc::DSQL_ERROR).and(isc::INVALID_TIME_PRECISION).with(i32::from(digits_max))
 }

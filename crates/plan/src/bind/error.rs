@@ -15,6 +15,8 @@ pub(crate) mod sqlcode {
     pub(crate) const NO_VALUES: i32 = -84;
     /// Types and counts of values.
     pub(crate) const VALUES: i32 = -804;
+    /// An unknown character set before a text.
+    pub(crate) const CHARACTER_SET: i32 = -504;
     /// What is not allowed for an object of this kind.
     pub(crate) const NOT_ALLOWED: i32 = -607;
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farbird_expression::{DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type};
-use farbird_sql::ast::{self, BinaryOperator, ExpressionKind, UnaryOperator};
+use farbird_sql::ast::{self, BinaryOperator, ContextVariable, ExpressionKind, UnaryOperator};
 use farbird_types::arithmetic::{self, ArithmeticOperator};
 use farbird_types::{CharacterSet, ColumnType, Result, SqlType, Value, isc};
 
@@ -50,6 +50,7 @@ impl Binder<'_> {
             }
             ExpressionKind::Parameter(number) => Ok(self.parameter(*number)),
             ExpressionKind::ContextVariable(variable) => {
+                self.check_place(*variable)?;
                 Ok(Bound::new(Expression::Context(*variable), context_type(*variable), false))
             }
             ExpressionKind::ErrorContext(item) => {
@@ -175,6 +176,29 @@ impl Binder<'_> {
             }
         };
         Ok(Bound::new(expression, sql_type, true))
+    }
+
+    /// Refuses context variables where they have no value.
+    ///
+    /// # Errors
+    /// `isc_token_err` for those of PSQL in a statement of its own, and for those of triggers anywhere else.
+    fn check_place(&self, variable: ContextVariable) -> Result<()> {
+        use ContextVariable::{
+            Deleting, GdsCode, Inserting, Resetting, RowCount, SqlCode, SqlState, Updating,
+        };
+        let (has_value, shown) = match variable {
+            GdsCode => (self.variables.is_psql(), "GDSCODE"),
+            SqlCode => (self.variables.is_psql(), "SQLCODE"),
+            SqlState => (self.variables.is_psql(), "SQLSTATE"),
+            RowCount => (self.variables.is_psql(), "ROW_COUNT"),
+            Inserting | Updating | Deleting => (self.variables.is_trigger(), "INSERTING/UPDATING/DELETING"),
+            Resetting => (self.variables.is_trigger(), "RESETTING"),
+            _ => return Ok(()),
+        };
+        match has_value {
+            true => Ok(()),
+            false => Err(dsql(sqlcode::SYNTAX).and(isc::TOKEN_ERR).and(isc::RANDOM).with(shown)),
+        }
     }
 
     fn bind_negation(&mut self, operand: &ast::Expression) -> Result<Bound> {

@@ -2,7 +2,7 @@
 
 use farbird_catalog::{character_set_named, with_default_collation};
 use farbird_expression::Expression as BoundValue;
-use farbird_sql::ast::{Expression, ExpressionKind, Literal, UnaryOperator};
+use farbird_sql::ast::{Expression, ExpressionKind, Literal, Name, UnaryOperator};
 use farbird_types::decimal::Decimal;
 use farbird_types::{
     CastContext, CharacterSet, Error, ExactSubtype, ExactWidth, Result, SqlType, Text, Timestamp, Value,
@@ -30,14 +30,14 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
         Literal::DecFloat(text) => (cast(text, &SqlType::DecFloat34)?, SqlType::DecFloat34),
         Literal::String { value, character_set: name } => match name {
             Some(name) => {
-                let set = character_set_named(name)?;
+                let set = introduced(name)?;
                 text(environment, Text::encode(value, set).map_err(|_| malformed())?)
             }
             None => text(environment, Text::encode(value, environment.character_set)?),
         },
         Literal::Binary { value, character_set: name } => {
             let set = match name {
-                Some(name) => character_set_named(name)?,
+                Some(name) => introduced(name)?,
                 None => CharacterSet::OCTETS,
             };
             set.check(value).map_err(|_| malformed())?;
@@ -53,6 +53,15 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
             (point_in_time(text, &sql_type)?, sql_type)
         }
     })
+}
+
+/// The character set before a text.
+///
+/// # Errors
+/// `isc_charset_not_found`, which here is not an error of a data type.
+fn introduced(name: &Name) -> Result<CharacterSet> {
+    let unknown = |_| dsql(sqlcode::CHARACTER_SET).and(isc::CHARSET_NOT_FOUND).with(name.as_str());
+    character_set_named(name).map_err(unknown)
 }
 
 /// A text that is not of the character set before it.

@@ -84,6 +84,11 @@ pub trait VariableScope {
     fn is_psql(&self) -> bool {
         true
     }
+
+    /// Whether they stand in a trigger: what fires it is known there.
+    fn is_trigger(&self) -> bool {
+        false
+    }
 }
 
 /// The scope of statements that stand in no routine.

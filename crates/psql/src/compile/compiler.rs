@@ -104,7 +104,7 @@ impl<'a> Compiler<'a> {
             kind,
             name: name.to_owned(),
             start: SourceStart::default(),
-            scope: Scope::default(),
+            scope: Scope::new(kind == RoutineKind::Trigger),
             slots: 0,
             first_input: 0,
             inputs: Vec::new(),

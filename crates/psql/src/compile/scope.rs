@@ -35,6 +35,8 @@ pub(super) struct Scope {
     procedures: HashMap<String, LocalProcedure>,
     /// Whether statements may have parameters of their own: only the EXECUTE PROCEDURE of a client.
     pub(super) is_statement: bool,
+    /// Whether it is a trigger's, and not that of a routine declared in one.
+    is_trigger: bool,
     /// Types of those parameters.
     pub(super) parameter_types: Vec<ColumnType>,
     /// The table of a trigger: what OLD and NEW are rows of.
@@ -54,6 +56,11 @@ pub(super) struct LocalProcedure {
 }
 
 impl Scope {
+    /// No names yet.
+    pub(super) fn new(is_trigger: bool) -> Scope {
+        Scope { is_trigger, ..Scope::default() }
+    }
+
     /// Adds a name.
     ///
     /// # Errors
@@ -143,6 +150,7 @@ impl Scope {
             functions: self.functions.clone(),
             procedures: self.procedures.clone(),
             is_statement: false,
+            is_trigger: false,
             parameter_types: Vec::new(),
             changed_relation: None,
             computed: HashMap::new(),
@@ -182,6 +190,10 @@ impl VariableScope for Scope {
 
     fn is_psql(&self) -> bool {
         !self.is_statement
+    }
+
+    fn is_trigger(&self) -> bool {
+        self.is_trigger
     }
 }
 

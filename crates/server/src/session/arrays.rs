@@ -49,7 +49,7 @@ impl Session {
             .iter()
             .map(|value| message_item(value, &element, connection, &context))
             .collect::<Result<Vec<_>>>()?;
-        let elements = SliceElements::new(element, &values).map_err(super::unencodable)?;
+        let elements = SliceElements::new(element, &values).map_err(Error::from)?;
         self.output.reply(&Reply::Slice(SliceResponse { length: elements.length(), elements }));
         Ok(())
     }

@@ -352,7 +352,7 @@ impl Session {
                 let version = self.output.version();
                 self.output
                     .encode(|out| encode_fetch_row(&row.format, version, converted, out).map(|()| 1))
-                    .map_err(super::unencodable)
+                    .map_err(Error::from)
             });
             cursor.sent += 1;
         }

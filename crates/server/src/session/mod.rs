@@ -40,7 +40,6 @@ use std::sync::Arc;
 use farbird_engine::attachment::Attachment;
 use farbird_engine::session::trace::Event;
 use farbird_types::{CharacterSet, Error, Result, isc};
-use farbird_wire::message::EncodeError;
 use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::status::StatusVector;
 use farbird_wire::xdr::DecodeError;
@@ -431,9 +430,4 @@ impl Session {
 /// A message that its own decoder has accepted and that cannot be read all the same.
 fn undecodable(error: DecodeError) -> Error {
     Error::new(isc::RANDOM).with(error.to_string())
-}
-
-/// A row that does not fit the client's format in spite of its conversion.
-fn unencodable(error: EncodeError) -> Error {
-    Error::new(isc::ARITH_EXCEPT).and(isc::RANDOM).with(error.to_string())
 }

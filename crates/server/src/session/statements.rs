@@ -348,7 +348,7 @@ impl Session {
         let version = self.output.version();
         self.output
             .encode(|out| encode_sql_row(&row.format, version, converted, out).map(|()| 1))
-            .map_err(super::unencodable)
+            .map_err(Error::from)
     }
 
     fn send_no_row(&mut self) -> Result<()> {

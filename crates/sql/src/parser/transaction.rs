@@ -61,7 +61,7 @@ impl Parser<'_> {
                     TransactionAccess::ReadWrite
                 };
                 self.eat_keyword("WRITE");
-                once(&mut set.access, access, "READ ONLY | READ WRITE")?;
+                once(&mut set.access, access, "READ {ONLY | WRITE}")?;
             }
             "WAIT" => {
                 self.take();

@@ -6,6 +6,7 @@ use crate::ast::{
 };
 use crate::error;
 use crate::parser::cursor::Parser;
+use crate::parser::transaction::once;
 use farbird_types::Result;
 
 impl Parser<'_> {
@@ -173,10 +174,10 @@ impl Parser<'_> {
         loop {
             if self.eat_keyword("INCREMENT") {
                 self.eat_keyword("BY");
-                sequence.increment = Some(self.signed_long()?);
+                once(&mut sequence.increment, self.signed_long()?, "INCREMENT BY")?;
             } else if mode != DefineMode::Alter && self.eat_keyword("START") {
                 self.expect_keyword("WITH")?;
-                sequence.start = Some(self.bigint()?);
+                once(&mut sequence.start, self.bigint()?, "START WITH")?;
             } else if mode == DefineMode::Alter && self.at_keyword("RESTART") {
                 sequence.restart = Some(self.restart()?);
             } else if mode == DefineMode::CreateOrAlter && self.eat_keyword("RESTART") {

@@ -8,6 +8,7 @@ use crate::ast::{
 };
 use crate::error;
 use crate::parser::cursor::Parser;
+use crate::parser::transaction::once;
 use farbird_types::Result;
 
 impl Parser<'_> {
@@ -186,10 +187,10 @@ impl Parser<'_> {
             loop {
                 if self.eat_keyword("INCREMENT") {
                     self.eat_keyword("BY");
-                    identity.increment = Some(self.signed_long()?);
+                    once(&mut identity.increment, self.signed_long()?, "INCREMENT BY")?;
                 } else {
                     self.expect_keywords(&["START", "WITH"])?;
-                    identity.start = Some(self.bigint()?);
+                    once(&mut identity.start, self.bigint()?, "START WITH")?;
                 }
                 if self.eat_symbol(")") {
                     break;
