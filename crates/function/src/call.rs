@@ -3,7 +3,7 @@
 //! The syntax tree has a form of its own for each; here each becomes a function with positional arguments, of which the
 //! keywords are constants.
 
-use farbird_sql::ast::{ExpressionKind, KeywordArgumentValue, TrimSide};
+use farbird_sql::ast::{ExpressionKind, KeywordArgument, KeywordArgumentValue, TrimSide};
 use farbird_types::Value;
 
 use crate::text::{TRIM_BOTH, TRIM_LEADING, TRIM_TRAILING};
@@ -21,7 +21,9 @@ pub enum CallArgument<'a> {
 
 /// The function and arguments that an expression with keywords stands for; nothing for other expressions (and for
 /// SUBSTRING ... SIMILAR, which is a pattern).
-pub fn keyword_call(kind: &ExpressionKind) -> Option<(&'static ScalarFunction, Vec<CallArgument<'_>>)> {
+pub fn keyword_call<'a>(
+    kind: &'a ExpressionKind,
+) -> Option<(&'static ScalarFunction, Vec<CallArgument<'a>>)> {
     use CallArgument::{Constant, Expression as Given};
     let (name, arguments) = match kind {
         ExpressionKind::Extract { part, operand } => {
@@ -56,15 +58,43 @@ pub fn keyword_call(kind: &ExpressionKind) -> Option<(&'static ScalarFunction, V
             (name, vec![Constant(date::part_value(*part)), Given(operand)])
         }
         ExpressionKind::KeywordFunction(call) => {
-            let keywords = call.arguments.iter().filter_map(|argument| match &argument.value {
-                KeywordArgumentValue::None => None,
-                KeywordArgumentValue::Name(name) => Some(Constant(Value::text(name.as_str()))),
-                KeywordArgumentValue::Expression(value) => Some(Given(value)),
-            });
-            let arguments = std::iter::once(Given(&call.operand)).chain(keywords).collect();
-            return Some((lookup_scalar(call.name.as_str())?, arguments));
+            let given = |argument: &'a KeywordArgument| match &argument.value {
+                KeywordArgumentValue::None => Constant(Value::text(argument.keyword.as_str())),
+                KeywordArgumentValue::Name(name) => Constant(Value::text(name.as_str())),
+                KeywordArgumentValue::Expression(value) => Given(value),
+            };
+            let function = lookup_scalar(call.name.as_str())?;
+            let mut arguments = vec![Given(&call.operand)];
+            let clauses = clauses_of(call.name.as_str());
+            if clauses.is_empty() {
+                arguments.extend(call.arguments.iter().map(given));
+            }
+            for clause in clauses {
+                let argument =
+                    call.arguments.iter().find(|argument| clause.contains(&argument.keyword.as_str()));
+                arguments.push(argument.map_or(Constant(Value::Null), given));
+            }
+            return Some((function, arguments));
         }
         _ => return None,
     };
     Some((lookup_scalar(name)?, arguments))
+}
+
+/// The clauses of a function that need not all be there, in the order of its arguments; those of other functions come as they stand.
+fn clauses_of(function: &str) -> &'static [&'static [&'static str]] {
+    match function {
+        "ENCRYPT" | "DECRYPT" => &[
+            &["USING"],
+            &["MODE"],
+            &["KEY"],
+            &["IV"],
+            &["CTR_BIG_ENDIAN", "CTR_LITTLE_ENDIAN"],
+            &["COUNTER", "CTR_LENGTH"],
+        ],
+        "RSA_ENCRYPT" | "RSA_DECRYPT" => &[&["KEY"], &["LPARAM"], &["HASH"], &["PKCS_1_5"]],
+        "RSA_SIGN_HASH" => &[&["KEY"], &["HASH"], &["SALT_LENGTH"], &["PKCS_1_5"]],
+        "RSA_VERIFY_HASH" => &[&["SIGNATURE"], &["KEY"], &["HASH"], &["SALT_LENGTH"], &["PKCS_1_5"]],
+        _ => &[],
+    }
 }

@@ -13,7 +13,7 @@
 //! | `grouped` | accumulators of many groups, side by side |
 //! | `lookup` | the functions by their names |
 //! | `context` | what a function has at hand while it is computed |
-//! | `text`, `number`, `bits`, `date`, `encoding`, `decfloat`, `context_variable`, `record_key` | the functions |
+//! | `text`, `number`, `bits`, `date`, `encoding`, `cryptography`, `decfloat`, `context_variable`, `record_key` | the functions |
 //! | `blob_util`, `profiler`, `time_zone_util` | what the system packages of these names are made of |
 //! | `aggregate` | the aggregates |
 //! | `library` | external functions: those of the libraries `ib_udf`, `fbudf` and `udflib` |
@@ -37,6 +37,7 @@ pub mod call;
 pub mod compare;
 mod context;
 pub mod context_variable;
+mod cryptography;
 pub mod date;
 pub mod decfloat;
 pub mod encoding;

@@ -3,18 +3,19 @@
 use crate::accumulator::AggregateFunction;
 use crate::scalar::ScalarFunction;
 use crate::{
-    aggregate, bits, blob_util, context_variable, date, decfloat, encoding, number, profiler, record_key,
-    text, time_zone_util,
+    aggregate, bits, blob_util, context_variable, cryptography, date, decfloat, encoding, number, profiler,
+    record_key, text, time_zone_util,
 };
 
 /// The scalar function of this (upper-case) name: `package.name` for what a system package is made of.
 pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
-    const TABLES: [&[ScalarFunction]; 11] = [
+    const TABLES: [&[ScalarFunction]; 12] = [
         text::FUNCTIONS,
         number::FUNCTIONS,
         bits::FUNCTIONS,
         date::FUNCTIONS,
         encoding::FUNCTIONS,
+        cryptography::FUNCTIONS,
         decfloat::FUNCTIONS,
         context_variable::FUNCTIONS,
         record_key::FUNCTIONS,

@@ -468,20 +468,21 @@ impl Parser<'_> {
         self.expect_symbol("(")?;
         let operand = self.expression()?;
         let mut arguments = Vec::new();
-        while !self.at_symbol(")") {
-            arguments.push(self.keyword_argument()?);
+        for (words, is_required) in clauses_of(name.as_str()) {
+            if *is_required || self.at_any_keyword(words) {
+                arguments.push(self.keyword_argument(words)?);
+            }
         }
         self.expect_symbol(")")?;
         Ok(ExpressionKind::KeywordFunction(Box::new(KeywordFunctionCall { name, operand, arguments })))
     }
 
-    fn keyword_argument(&mut self) -> Result<KeywordArgument> {
+    fn keyword_argument(&mut self, words: &[&str]) -> Result<KeywordArgument> {
         const NAMES: &[&str] = &["USING", "MODE", "HASH"];
         const VALUES: &[&str] = &["KEY", "IV", "COUNTER", "CTR_LENGTH", "LPARAM", "SALT_LENGTH", "SIGNATURE"];
-        const SWITCHES: &[&str] = &["CTR_BIG_ENDIAN", "CTR_LITTLE_ENDIAN", "PKCS_1_5"];
         let takes_name = self.at_any_keyword(NAMES);
         let takes_value = self.at_any_keyword(VALUES);
-        if !takes_name && !takes_value && !self.at_any_keyword(SWITCHES) {
+        if !self.at_any_keyword(words) {
             return Err(self.unexpected());
         }
         let keyword = self.name_of_any_word()?;
@@ -493,5 +494,34 @@ impl Parser<'_> {
             KeywordArgumentValue::None
         };
         Ok(KeywordArgument { keyword, value })
+    }
+}
+
+/// The clauses of a function behind its first argument, in their order, and whether each must be there.
+fn clauses_of(function: &str) -> &'static [(&'static [&'static str], bool)] {
+    match function {
+        "ENCRYPT" | "DECRYPT" => &[
+            (&["USING"], true),
+            (&["MODE"], false),
+            (&["KEY"], true),
+            (&["IV"], false),
+            (&["CTR_BIG_ENDIAN", "CTR_LITTLE_ENDIAN"], false),
+            (&["COUNTER", "CTR_LENGTH"], false),
+        ],
+        "RSA_ENCRYPT" | "RSA_DECRYPT" => {
+            &[(&["KEY"], true), (&["LPARAM"], false), (&["HASH"], false), (&["PKCS_1_5"], false)]
+        }
+        "RSA_SIGN_HASH" => {
+            &[(&["KEY"], true), (&["HASH"], false), (&["SALT_LENGTH"], false), (&["PKCS_1_5"], false)]
+        }
+        "RSA_VERIFY_HASH" => &[
+            (&["SIGNATURE"], true),
+            (&["KEY"], true),
+            (&["HASH"], false),
+            (&["SALT_LENGTH"], false),
+            (&["PKCS_1_5"], false),
+        ],
+        "CRYPT_HASH" => &[(&["USING"], true)],
+        _ => &[(&["USING"], false)],
     }
 }
