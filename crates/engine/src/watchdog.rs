@@ -1,4 +1,4 @@
-//! Ends statements whose time is up, also while they wait for a lock.
+//! Ends statements whose time is up, also while they wait for a lock, and sessions that are idle for too long.
 //!
 //! Loops look at the deadline themselves; a statement that waits cannot. One thread, started with the first timeout
 //! that anybody sets, sleeps until the earliest deadline and raises the interrupts that are due.
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::session::{Deadline, Interrupt};
+use crate::session::{Deadline, IdleLook, Interrupt, StopReason};
 
 /// What the thread waits for.
 #[derive(Default)]
@@ -21,11 +21,28 @@ struct Watch {
 
 struct Due {
     at: Instant,
+    limit: Limit,
     interrupt: Weak<Interrupt>,
+}
+
+/// What is up at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Deadline,
+    Idle,
 }
 
 /// Raises the interrupt at its deadline, if that is still the one it has then.
 pub(crate) fn watch(interrupt: &Arc<Interrupt>, at: Instant) {
+    watch_limit(interrupt, at, Limit::Deadline);
+}
+
+/// Raises the interrupt when its session has been idle for too long: not before that moment.
+pub(crate) fn watch_idle(interrupt: &Arc<Interrupt>, at: Instant) {
+    watch_limit(interrupt, at, Limit::Idle);
+}
+
+fn watch_limit(interrupt: &Arc<Interrupt>, at: Instant, limit: Limit) {
     static WATCH: OnceLock<Option<Arc<Watch>>> = OnceLock::new();
     let watch = WATCH.get_or_init(|| {
         let watch = Arc::new(Watch::default());
@@ -40,7 +57,7 @@ pub(crate) fn watch(interrupt: &Arc<Interrupt>, at: Instant) {
         }
     });
     if let Some(watch) = watch {
-        watch.due.lock().push(Reverse(Due { at, interrupt: Arc::downgrade(interrupt) }));
+        watch.due.lock().push(Reverse(Due { at, limit, interrupt: Arc::downgrade(interrupt) }));
         watch.earlier.notify_one();
     }
 }
@@ -55,16 +72,31 @@ fn run(watch: &Watch) {
                 watch.earlier.wait_until(&mut due, at);
             }
             Some(_) => {
-                let interrupt = due.pop().and_then(|Reverse(next)| next.interrupt.upgrade());
-                if let Some(interrupt) = interrupt
-                    && let Some(Deadline { at, reason }) = interrupt.deadline()
-                    && at <= Instant::now()
-                {
+                let Some(Reverse(next)) = due.pop() else { continue };
+                let Some(interrupt) = next.interrupt.upgrade() else { continue };
+                let reason = match next.limit {
+                    Limit::Deadline => overdue(&interrupt),
+                    Limit::Idle => match interrupt.idle.look(next.at) {
+                        IdleLook::Up => Some(StopReason::IdleTimeout),
+                        IdleLook::Again(at) => {
+                            due.push(Reverse(Due { at, ..next }));
+                            None
+                        }
+                        IdleLook::Nothing => None,
+                    },
+                };
+                if let Some(reason) = reason {
                     interrupt.raise(reason);
                 }
             }
         }
     }
+}
+
+/// Why a statement must stop whose time is up by now.
+fn overdue(interrupt: &Interrupt) -> Option<StopReason> {
+    let Deadline { at, reason } = interrupt.deadline()?;
+    (at <= Instant::now()).then_some(reason)
 }
 
 impl PartialEq for Due {
@@ -92,7 +124,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::session::StopReason;
 
     #[test]
     fn an_interrupt_is_raised_at_its_deadline_and_not_after_the_statement_has_ended() {

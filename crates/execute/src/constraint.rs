@@ -4,7 +4,7 @@ use farbird_expression::ExecutionContext;
 use farbird_function::blob::cast_value;
 use farbird_plan::modification::{ForeignKeyRule, Target, TargetColumn};
 use farbird_store::{IndexId, StoreError};
-use farbird_types::{Error, Result, Value, convert, isc};
+use farbird_types::{CastContext, Error, Result, Value, convert, isc};
 
 use crate::failure::{Change, Failure};
 
@@ -94,7 +94,7 @@ pub(crate) fn refused_row(target: &Target, error: StoreError, context: &Executio
         }
         None => Error::new(isc::NO_DUP).with(names.index_name.clone()),
     };
-    Failure::Error(violation.and(isc::IDX_KEY_VALUE).with(key_text(&names.columns, &values)))
+    Failure::Error(violation.and(isc::IDX_KEY_VALUE).with(key_text(&names.columns, &values, &context.cast)))
 }
 
 /// The rows of other tables that a new row refers to must exist.
@@ -125,7 +125,7 @@ pub(crate) fn check_foreign_keys(
                 .with(target.relation.name.clone())
                 .and(isc::FOREIGN_KEY_TARGET_DOESNT_EXIST)
                 .and(isc::IDX_KEY_VALUE)
-                .with(key_text(&names, &values));
+                .with(key_text(&names, &values, &context.cast));
             return Err(error.into());
         }
     }
@@ -175,7 +175,8 @@ pub(crate) fn column_name(target: &Target, slot: usize) -> String {
 }
 
 /// A key as statuses show it: `("ID" = 1, "NAME" = 'x')`.
-pub fn key_text(names: &[String], values: &[Value]) -> String {
+pub fn key_text(names: &[String], values: &[Value], context: &CastContext) -> String {
+    let shown = |value: &Value| shown(value, context);
     let parts: Vec<String> = if names.is_empty() {
         values.iter().map(|value| format!("<expression> = {}", shown(value))).collect()
     } else {
@@ -184,7 +185,7 @@ pub fn key_text(names: &[String], values: &[Value]) -> String {
     format!("({})", parts.join(", "))
 }
 
-fn shown(value: &Value) -> String {
+fn shown(value: &Value, context: &CastContext) -> String {
     match value {
         Value::Null => String::from("NULL"),
         Value::Integer { .. }
@@ -197,7 +198,7 @@ fn shown(value: &Value) -> String {
             let digits: String = text.bytes().iter().map(|byte| format!("{byte:02X}")).collect();
             format!("x'{}'", cut(&digits))
         }
-        other => format!("'{}'", cut(convert::to_display_text(other).trim_end_matches(' '))),
+        other => format!("'{}'", cut(convert::text_in(other, context).trim_end_matches(' '))),
     }
 }
 

@@ -178,7 +178,7 @@ fn check_unreferenced(
             .with(rule.child.name.clone())
             .and(isc::FOREIGN_KEY_REFERENCES_PRESENT)
             .and(isc::IDX_KEY_VALUE)
-            .with(key_text(&rule.columns, &key.old))
+            .with(key_text(&rule.columns, &key.old, &context.cast))
             .into());
     }
     Ok(())

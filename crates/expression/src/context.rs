@@ -18,6 +18,7 @@ use farbird_sql::ast::{DdlStatement, TriggerAction};
 use farbird_store::{ReadView, Savepoint};
 use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
+use crate::affected_rows::AffectedRows;
 use crate::compiled_pattern::CompiledPattern;
 use crate::frame_size::FrameSize;
 use crate::measurement::Measurements;
@@ -65,7 +66,7 @@ pub struct ExecutionContext<'a> {
 #[derive(Default)]
 pub struct RoutineState {
     /// ROW_COUNT: rows touched by the latest statement of the frame.
-    pub row_count: i64,
+    pub affected: AffectedRows,
     /// INSERTING, UPDATING, DELETING: what fired the running trigger.
     pub trigger_action: Option<TriggerAction>,
     /// GDSCODE, SQLCODE, SQLSTATE, RDB$ERROR: what the running handler handles.
@@ -105,6 +106,7 @@ impl<'a> ExecutionContext<'a> {
                     session_zone: now.zone,
                     now: clock::utc,
                     decimal: session.settings.lock().decimal,
+                    month_names: false,
                 },
                 definer: None,
             },
@@ -125,6 +127,13 @@ impl<'a> ExecutionContext<'a> {
 }
 
 impl<'a> ExecutionContext<'a> {
+    /// The same for a statement of a dialect.
+    #[must_use]
+    pub fn in_dialect(mut self, dialect: u8) -> ExecutionContext<'a> {
+        self.values.cast.month_names = dialect == 1;
+        self
+    }
+
     /// One for another thread that computes values for this statement: it sees the same, and shares nothing that changes.
     pub fn for_thread(&self) -> ExecutionContext<'a> {
         let (values, view, parameters) = (&self.values, self.view.clone(), self.parameters.clone());

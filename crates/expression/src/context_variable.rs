@@ -71,7 +71,7 @@ pub(crate) fn context_value(variable: ContextVariable, context: &ExecutionContex
         ContextVariable::CurrentTimestamp { precision } => truncated(Value::TimestampTz(now), precision),
         ContextVariable::LocalTime { precision } => local(SqlType::Time, precision)?,
         ContextVariable::LocalTimestamp { precision } => local(SqlType::Timestamp, precision)?,
-        ContextVariable::RowCount => Value::integer(context.routine.row_count),
+        ContextVariable::RowCount => Value::integer(context.routine.affected.count()),
         ContextVariable::GdsCode => error_value(ErrorItem::GdsCode, context),
         ContextVariable::SqlCode => error_value(ErrorItem::SqlCode, context),
         ContextVariable::SqlState => error_value(ErrorItem::SqlState, context),

@@ -12,6 +12,7 @@
 //! | `bound` | expressions with frames of their own |
 //! | `whole`, `whole_compile` | programs for arithmetic and comparisons of numbers that fit 64 bits |
 //! | `context_variable` | CURRENT_USER, ROW_COUNT ... |
+//! | `affected_rows` | what ROW_COUNT counts |
 //! | `pattern`, `compiled_pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
 //! | `subquery` | queries inside expressions: what they take from the row around them |
 //! | `measurement` | what the parts of running plans have done, if somebody asks |
@@ -25,6 +26,7 @@
 //! Uses `function` and what stands below it; the planner, the operators and PSQL use it.
 #![forbid(unsafe_code)]
 
+mod affected_rows;
 mod bound;
 mod comparison;
 mod compiled_pattern;
@@ -47,6 +49,7 @@ mod visit;
 mod whole;
 mod whole_compile;
 
+pub use affected_rows::AffectedRows;
 pub use comparison::operator_holds;
 pub use compiled_pattern::Similar;
 pub use context::{

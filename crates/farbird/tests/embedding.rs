@@ -524,6 +524,25 @@ fn users_and_roles_count() -> Outcome {
     Ok(())
 }
 
+/// SET SESSION IDLE TIMEOUT: locks go with the connection, and its program is told when it asks again.
+#[test]
+fn a_connection_at_rest_for_too_long_is_over() -> Outcome {
+    let database = Database::in_memory()?;
+    let (victim, observer) = (database.connect()?, database.connect()?);
+    victim.execute("create table t (id int primary key)", ())?;
+    victim.execute("insert into t values (1)", ())?;
+    victim.execute("set session idle timeout 1 second", ())?;
+    let transaction = victim.transaction()?;
+    transaction.execute("update t set id = 2", ())?;
+    // Waits for the row.
+    observer.execute("update t set id = 3", ())?;
+    drop(transaction);
+    let error = victim.query_one::<i32>("select id from t", ()).expect_err("the session is over");
+    assert_eq!(error.gds_code(), farbird::isc::ATT_SHUTDOWN);
+    assert_eq!(observer.query_one::<i32>("select id from t", ())?, 3);
+    Ok(())
+}
+
 /// A connection that rests in the midst of a transaction, when somebody deletes its row of MON$ATTACHMENTS: its locks go at
 /// once, and its program is told when it asks again.
 #[test]

@@ -188,7 +188,7 @@ pub fn text_of(value: &Value, context: &mut Context<'_>) -> Result<Text> {
     match value {
         Value::Text(text) => Ok(text.clone()),
         Value::Blob(id) => blob_text(context, *id),
-        other => Ok(Text::new(convert::to_display_text(other).into_bytes(), CharacterSet::ASCII)),
+        other => Ok(Text::new(convert::text_in(other, &context.cast).into_bytes(), CharacterSet::ASCII)),
     }
 }
 

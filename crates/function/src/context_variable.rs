@@ -255,7 +255,7 @@ fn system_variable(context: &Context<'_>, name: &str) -> Result<Option<String>> 
         "EFFECTIVE_USER" => Some(context.actor().user),
         "CURRENT_ROLE" => Some(settings().role.clone().unwrap_or_else(|| "NONE".to_owned())),
         "SESSION_TIMEZONE" => Some(settings().time_zone.to_string()),
-        "SESSION_IDLE_TIMEOUT" => Some("0".to_owned()),
+        "SESSION_IDLE_TIMEOUT" => Some(session.interrupt.idle.seconds().to_string()),
         "STATEMENT_TIMEOUT" => {
             Some(settings().statement_timeout.map_or(0, |timeout| timeout.as_millis()).to_string())
         }

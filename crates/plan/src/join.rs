@@ -1111,9 +1111,13 @@ impl<'a> JoinPlanner<'a> {
         if !may_fail(&key) {
             return key;
         }
+        // What is asked of one side alone comes first, also where it may fail itself.
         let is_guard = |condition: &&Expression| {
             let sources = self.sources_of(condition);
-            !condition.is_volatile() && !may_fail(condition) && !sources.is_empty() && sources.is_subset(side)
+            !condition.is_volatile()
+                && !runs_query_for_row(condition)
+                && !sources.is_empty()
+                && sources.is_subset(side)
         };
         let guards: Vec<Expression> = across.iter().filter(is_guard).cloned().collect();
         if guards.is_empty() {

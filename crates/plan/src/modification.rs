@@ -184,12 +184,22 @@ pub struct InsertRow {
 /// What UPDATE and DELETE do whose WHERE CURRENT OF names a row that is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneRow {
-    /// Nothing: the cursor is that of FOR SELECT ... AS CURSOR.
+    /// Nothing: a DELETE at the cursor of FOR SELECT ... AS CURSOR.
     Ignored,
-    /// `no_cur_rec`: the routine has declared the cursor.
+    /// `no_cur_rec`: an UPDATE there, or at a cursor that the routine has declared.
     NoCurrentRecord,
     /// `update_conflict`: the cursor is the client's.
     Conflict,
+}
+
+impl GoneRow {
+    /// What UPDATE does where DELETE does this.
+    pub(crate) fn of_update(self) -> GoneRow {
+        match self {
+            GoneRow::Ignored => GoneRow::NoCurrentRecord,
+            other => other,
+        }
+    }
 }
 
 /// UPDATE. Rows of the source are the old row by slot, its row number, and what else the view's other tables give.

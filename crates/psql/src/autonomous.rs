@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use farbird_catalog::database::Database;
 use farbird_catalog::transaction::{Transaction, TransactionCatalog};
 use farbird_catalog::{CatalogChanges, Slots, publication};
 use farbird_expression::ExecutionContext;
@@ -47,36 +48,34 @@ pub(super) fn within<T>(
     context: &mut ExecutionContext<'_>,
     run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
 ) -> Result<T> {
-    let view = transaction.store.view()?;
-    let parameters = std::mem::take(&mut context.parameters);
-    let (database, session, budget) = (context.database, context.session, Arc::clone(&context.budget));
-    let mut inner = ExecutionContext::new(
-        context.above,
-        database,
-        session,
-        &transaction,
-        view,
-        context.now,
-        parameters,
-        budget,
-    );
-    inner.depth = context.depth;
-    inner.executed_texts = context.executed_texts;
-    std::mem::swap(&mut inner.routine, &mut context.routine);
-    inner.definer.clone_from(&context.definer);
-    let started = fire(&mut inner, DatabaseEvent::TransactionStart);
-    let result = started.and_then(|()| run(&mut inner)).and_then(|value| {
-        fire(&mut inner, DatabaseEvent::TransactionCommit)?;
+    let result = inside(&transaction, context, |inner| {
+        let result = start(inner).and_then(|()| run(inner));
+        ending(result, inner)
+    })?;
+    end(transaction, context.database, result)
+}
+
+/// Fires the triggers of a transaction's start.
+pub(super) fn start(context: &mut ExecutionContext<'_>) -> Result<()> {
+    fire(context, DatabaseEvent::TransactionStart)
+}
+
+/// Fires the triggers of the end that a result leads to: one that fails makes a commit a rollback.
+pub(super) fn ending<T>(result: Result<T>, context: &mut ExecutionContext<'_>) -> Result<T> {
+    let result = result.and_then(|value| {
+        fire(context, DatabaseEvent::TransactionCommit)?;
         Ok(value)
     });
     if result.is_err()
-        && let Err(error) = fire(&mut inner, DatabaseEvent::TransactionRollback)
+        && let Err(error) = fire(context, DatabaseEvent::TransactionRollback)
     {
         tracing::warn!(attachment = context.session.id, %error, "a trigger ON TRANSACTION ROLLBACK failed");
     }
-    std::mem::swap(&mut inner.routine, &mut context.routine);
-    context.parameters = std::mem::take(&mut inner.parameters);
-    drop(inner);
+    result
+}
+
+/// Commits a transaction, or rolls it back if there is an error.
+pub(super) fn end<T>(transaction: Transaction, database: &Arc<Database>, result: Result<T>) -> Result<T> {
     match result {
         Ok(value) => {
             let users = transaction.prepare_users(database)?;
@@ -94,6 +93,39 @@ pub(super) fn within<T>(
             Err(error)
         }
     }
+}
+
+/// Runs in a transaction that goes on: the context is the same but for it and what belongs to it.
+///
+/// # Errors
+/// If the transaction gives no view; what `run` gives is handed on as it is.
+pub(super) fn inside<T>(
+    transaction: &Transaction,
+    context: &mut ExecutionContext<'_>,
+    run: impl FnOnce(&mut ExecutionContext<'_>) -> T,
+) -> Result<T> {
+    let view = transaction.store.view()?;
+    let parameters = std::mem::take(&mut context.parameters);
+    let (database, session, budget) = (context.database, context.session, Arc::clone(&context.budget));
+    let mut inner = ExecutionContext::new(
+        context.above,
+        database,
+        session,
+        transaction,
+        view,
+        context.now,
+        parameters,
+        budget,
+    );
+    inner.cast = context.cast;
+    inner.depth = context.depth;
+    inner.executed_texts = context.executed_texts;
+    std::mem::swap(&mut inner.routine, &mut context.routine);
+    inner.definer.clone_from(&context.definer);
+    let result = run(&mut inner);
+    std::mem::swap(&mut inner.routine, &mut context.routine);
+    context.parameters = std::mem::take(&mut inner.parameters);
+    Ok(result)
 }
 
 /// Fires the triggers of an event in the context's transaction.

@@ -14,8 +14,6 @@ use crate::routine::Scroll;
 /// An open cursor.
 pub(super) struct OpenCursor {
     source: Source,
-    /// Rows fetched so far.
-    fetched: i64,
     /// The row that a dynamic statement or a scrollable cursor gave last.
     row: Vec<Value>,
 }
@@ -43,17 +41,23 @@ impl OpenCursor {
         let cursor = Box::new(Cursor::open(plan, context)?);
         let source =
             if scroll { Source::Scrolling(cursor, Passed::new(context)) } else { Source::Query(cursor) };
-        Ok(OpenCursor { source, fetched: 0, row: Vec::new() })
+        Ok(OpenCursor { source, row: Vec::new() })
     }
 
     /// The rows of EXECUTE STATEMENT.
     pub(super) fn dynamic(rows: DynamicRows) -> OpenCursor {
-        OpenCursor { source: Source::Dynamic(rows), fetched: 0, row: Vec::new() }
+        OpenCursor { source: Source::Dynamic(rows), row: Vec::new() }
     }
 
-    /// How many rows it has given.
-    pub(super) fn rows_fetched(&self) -> i64 {
-        self.fetched
+    /// Ends what goes on beside its rows, before it is closed.
+    ///
+    /// # Errors
+    /// Those of the end of a transaction of its own.
+    pub(super) fn leave(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        match &mut self.source {
+            Source::Dynamic(rows) => rows.leave(context),
+            Source::Query(_) | Source::Scrolling(..) => Ok(()),
+        }
     }
 
     /// Moves it and gives its row; `None` before the first and after the last.
@@ -63,17 +67,12 @@ impl OpenCursor {
         context: &mut ExecutionContext<'_>,
     ) -> Result<Option<&[Value]>> {
         let found = match &mut self.source {
-            Source::Query(cursor) => {
-                let row = cursor.next(context)?;
-                self.fetched += i64::from(row.is_some());
-                return Ok(row);
-            }
+            Source::Query(cursor) => return cursor.next(context),
             Source::Scrolling(cursor, passed) => passed.go(cursor, scroll, context)?,
             Source::Dynamic(rows) => rows.next(context)?,
         };
         match found {
             Some(row) => {
-                self.fetched += 1;
                 self.row = row;
                 Ok(Some(&self.row))
             }

@@ -11,6 +11,7 @@ use farbird_session::{ColumnDescription, clock};
 use farbird_sql::ast::{self, StatementKind, StatementTransaction};
 use farbird_types::{Error, Result, Value, isc};
 
+use crate::autonomous_rows::AutonomousRows;
 use crate::compile::{CompiledStatement, compile_statement};
 use crate::dynamic_rows::{DynamicRows, RowSource, apart, at, check_columns};
 use crate::execution::Execution;
@@ -78,8 +79,19 @@ fn open(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Res
         let source = RowSource::External(Box::new(rows));
         return Ok(DynamicRows { source, targets: statement.targets.len(), started: context.now });
     }
-    let (parsed, inputs) = prepare(statement, context)?;
-    run(statement, &parsed, inputs, context)
+    let (mut parsed, inputs) = prepare(statement, context)?;
+    if statement.transaction != Some(StatementTransaction::Autonomous) {
+        return Ok(run(statement, &parsed, inputs, context)?.for_loop());
+    }
+    let transaction = autonomous::begin(context)?;
+    parsed.environment.catalog = transaction.current_catalog();
+    let rows = apart(context, |context| {
+        AutonomousRows::start(transaction, context, |inner| {
+            Ok(run(statement, &parsed, inputs, inner)?.for_loop())
+        })
+    })?;
+    let source = RowSource::Apart(Box::new(rows));
+    Ok(DynamicRows { source, targets: statement.targets.len(), started: context.now })
 }
 
 /// Evaluates text and inputs; gives the inputs in the order of the text's parameters.
@@ -227,7 +239,7 @@ fn run_routine(
     }
     let row = apart(context, |context| execution.finish(context))?;
     let rows = if description.columns.is_empty() { Vec::new() } else { vec![row] };
-    Ok(RowSource::Rows(rows.into()))
+    Ok(RowSource::Single(rows.into()))
 }
 
 fn run_plan(
@@ -244,8 +256,10 @@ fn run_plan(
         }
         Action::Modify(plan) => {
             let modified = with_parameters(values, context, |context| modify(plan, context))?;
-            context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
-            Ok(RowSource::Rows(modified.returned))
+            Ok(match prepared.has_cursor {
+                true => RowSource::Rows(modified.returned),
+                false => RowSource::Single(modified.returned),
+            })
         }
     }
 }

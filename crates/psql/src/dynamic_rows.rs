@@ -19,7 +19,25 @@ pub(super) enum RowSource {
     Query(Box<Cursor>, usize),
     Routine(Box<dyn ProcedureRows>),
     Rows(BufferedRows),
+    /// The row of what has one without a cursor: a loop is not given it.
+    Single(BufferedRows),
     External(Box<ExternalRows>),
+    Apart(Box<dyn RowsApart>),
+}
+
+/// Rows of a text that is a world of its own: it runs in another transaction, which ends with it.
+pub(super) trait RowsApart: Send {
+    /// The next row.
+    ///
+    /// # Errors
+    /// Those of the text, and of the end behind its last row.
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>>;
+
+    /// Ends it before its last row.
+    ///
+    /// # Errors
+    /// Those of the end.
+    fn leave(&mut self, context: &mut ExecutionContext<'_>) -> Result<()>;
 }
 
 impl DynamicRows {
@@ -33,6 +51,22 @@ impl DynamicRows {
         Ok(row)
     }
 
+    /// Ends what goes on beside the rows, if the loop over them is left.
+    pub(super) fn leave(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        match &mut self.source {
+            RowSource::Apart(rows) => rows.leave(context),
+            _ => Ok(()),
+        }
+    }
+
+    /// The rows as a loop gets them.
+    pub(super) fn for_loop(mut self) -> DynamicRows {
+        if let RowSource::Single(_) = self.source {
+            self.source = RowSource::Rows(Vec::new().into());
+        }
+        self
+    }
+
     fn next_row(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
         at(self.started, context, |context| match &mut self.source {
             RowSource::Query(cursor, width) => {
@@ -41,8 +75,9 @@ impl DynamicRows {
                 Ok(Some(row))
             }
             RowSource::Routine(rows) => apart(context, |context| rows.next(context)),
-            RowSource::Rows(rows) => rows.next_row(),
+            RowSource::Rows(rows) | RowSource::Single(rows) => rows.next_row(),
             RowSource::External(rows) => rows.next(context),
+            RowSource::Apart(rows) => rows.next(context),
         })
     }
 }

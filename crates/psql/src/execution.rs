@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use farbird_budget::{Reservation, heap_bytes};
-use farbird_execute::{Cursor, KeptSource, RepeatedQuery, modify_again};
+use farbird_execute::{Cursor, KeptSource, Modified, RepeatedQuery, modify_again};
 use farbird_expression::{
-    BoundExpression, DEPTH_MAX, ExecutionContext, ProcedureRows, RoutineState, StackSegment, on_new_stack,
+    AffectedRows, BoundExpression, DEPTH_MAX, ExecutionContext, ProcedureRows, RoutineState, StackSegment,
+    on_new_stack,
 };
 use farbird_function::blob;
 use farbird_plan::SelectPlan;
@@ -49,7 +50,7 @@ pub struct Execution {
     /// What was being handled outside each handler that it is inside of.
     handled: Vec<Option<Error>>,
     program_counter: usize,
-    row_count: i64,
+    affected: AffectedRows,
     trigger_action: Option<TriggerAction>,
     error: Option<Error>,
     /// How many rows had been changed when the view was taken; `None` before its first read, and where it goes on with its
@@ -161,7 +162,7 @@ impl Execution {
             waiting: Vec::new(),
             handled: Vec::new(),
             program_counter: 0,
-            row_count: 0,
+            affected: AffectedRows::default(),
             trigger_action: None,
             error: None,
             seen_changes: None,
@@ -240,10 +241,11 @@ impl Execution {
         for block in &mut self.blocks {
             *block = context.transaction.store.savepoint();
         }
-        let result = self.inside(context, |execution, context| execution.run(context, 0));
+        let mut result = self.inside(context, |execution, context| execution.run(context, 0));
         self.ended = !matches!(result, Ok(Stop::Suspended));
         if self.ended {
-            self.cursors.iter_mut().for_each(|cursor| *cursor = None);
+            let closed = self.close_all(context);
+            result = result.and_then(|stop| closed.map(|()| stop));
         }
         if let Some(savepoint) = savepoint {
             match result {
@@ -306,7 +308,7 @@ impl Execution {
             caller: CallFrame::take(context),
         };
         let own = RoutineState {
-            row_count: self.row_count,
+            affected: self.affected,
             trigger_action: self.trigger_action.or(context.routine.trigger_action),
             error: self.error.take(),
             resetting: context.routine.resetting,
@@ -330,7 +332,7 @@ impl Execution {
         self.texts = std::mem::replace(&mut context.variables, outer_texts);
         context.definer = outer_definer;
         let own = std::mem::replace(&mut context.routine, outer);
-        self.row_count = own.row_count;
+        self.affected = own.affected;
         self.error = own.error;
         context.routine.call = CallFrame::caller(own.call);
         std::mem::swap(&mut self.variables, &mut context.parameters);
@@ -390,37 +392,44 @@ impl Execution {
                 Instruction::OpenLoop { cursor } => {
                     self.open_cursor(&routine, *cursor, context)?;
                     self.loops.push(*cursor);
+                    if !is_of_text(&routine, *cursor) {
+                        context.routine.affected = AffectedRows::default();
+                    }
                 }
                 Instruction::NextRow { cursor, targets, end } => {
                     if !self.next_row(&routine, *cursor, &Scroll::Next, targets, context)? {
                         self.program_counter = *end;
+                    } else if !is_of_text(&routine, *cursor) {
+                        context.routine.affected.add_read();
                     }
                 }
                 Instruction::CloseLoop { cursor } => {
                     self.loops.pop();
-                    self.close(*cursor);
+                    self.close(*cursor, context)?;
                 }
                 Instruction::OpenCursor { cursor } => self.open_cursor(&routine, *cursor, context)?,
                 Instruction::Fetch { cursor, scroll, targets } => {
                     let found = self.next_row(&routine, *cursor, scroll, targets, context)?;
-                    context.routine.row_count = i64::from(found);
+                    context.routine.affected = AffectedRows::of_read(i64::from(found));
                 }
-                Instruction::CloseCursor { cursor } => self.close(*cursor),
+                Instruction::CloseCursor { cursor } => self.close(*cursor, context)?,
                 Instruction::SelectInto { plan, targets } => {
                     self.select_into(&routine, plan, targets, context)?;
                 }
-                Instruction::Modify { plan, targets, reads, current_row } => {
+                Instruction::Modify { plan, targets, reads, positioned } => {
                     if *reads {
                         self.see_changes(context)?;
-                    }
-                    if let Some(slot) = current_row {
-                        check_positioned(context, *slot)?;
                     }
                     let mut source = match self.take_kept(current) {
                         Kept::Source(source) => source,
                         _ => KeptSource::default(),
                     };
-                    modify_rows(&routine, plan, &mut source, targets, context)?;
+                    match positioned {
+                        None => modify_rows(&routine, plan, &mut source, targets, context)?,
+                        Some(row) => {
+                            self.modify_current(&routine, *row, plan, &mut source, targets, context)?;
+                        }
+                    }
                     self.keep(current, Kept::Source(source));
                 }
                 Instruction::CallProcedure(procedure_call) => {
@@ -482,7 +491,7 @@ impl Execution {
     }
 
     /// Takes a new view if rows were changed since the last one: a statement sees what those before it did.
-    fn see_changes(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+    pub(super) fn see_changes(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let counts = context.counts;
         let changes = counts.inserted.wrapping_add(counts.updated).wrapping_add(counts.deleted);
         if self.seen_changes != Some(changes) {
@@ -499,10 +508,13 @@ impl Execution {
     fn recover(&mut self, error: Error, context: &mut ExecutionContext<'_>, base: usize) -> Result<()> {
         let failed = context.routine.instruction;
         // An error raised again, or out of another request (EXECUTE STATEMENT), gets a stack of its own.
-        let again = matches!(
-            self.routine.instructions.get(failed),
-            Some(Instruction::RaiseAgain | Instruction::ExecuteStatement(_))
-        );
+        let again = match self.routine.instructions.get(failed) {
+            Some(Instruction::RaiseAgain | Instruction::ExecuteStatement(_)) => true,
+            Some(Instruction::OpenLoop { cursor } | Instruction::NextRow { cursor, .. }) => {
+                is_of_text(&self.routine, *cursor)
+            }
+            _ => false,
+        };
         let error = if again || !has_stack(&error) { with_stack(error, context) } else { error };
         // With obsolete metadata, or a row that others have changed, the whole statement runs again.
         let stops = [isc::CANCELLED, isc::ATT_SHUTDOWN, isc::OBSOLETE_METADATA];
@@ -512,7 +524,7 @@ impl Execution {
             let Some(waiting) = self.waiting.pop() else { break };
             while self.loops.len() > waiting.loops {
                 if let Some(cursor) = self.loops.pop() {
-                    self.close(cursor);
+                    self.close(cursor, context)?;
                 }
             }
             while self.handled.len() > waiting.handled {
@@ -554,10 +566,21 @@ impl Execution {
 
     // ---- Cursors ----
 
-    fn close(&mut self, cursor: usize) {
-        if let Some(place) = self.cursors.get_mut(cursor) {
-            *place = None;
+    fn close(&mut self, cursor: usize, context: &mut ExecutionContext<'_>) -> Result<()> {
+        match self.cursors.get_mut(cursor).and_then(Option::take) {
+            Some(mut open) => open.leave(context),
+            None => Ok(()),
         }
+    }
+
+    /// Closes all cursors at the end, and tells of the first that could not be closed well.
+    fn close_all(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let mut closed = Ok(());
+        for mut cursor in self.cursors.iter_mut().filter_map(Option::take) {
+            let left = cursor.leave(context);
+            closed = closed.and(left);
+        }
+        closed
     }
 
     fn open_cursor(
@@ -603,7 +626,6 @@ impl Execution {
             Some(row) => {
                 store(routine, row, targets, context)?;
                 store(routine, row, &definition.fields, context)?;
-                context.routine.row_count = cursor.rows_fetched();
                 Ok(true)
             }
             None => {
@@ -628,7 +650,7 @@ impl Execution {
         };
         if let Some(mut query) = kept.filter(|_| context.measurements.is_none()) {
             let found = query.first(context)?;
-            context.routine.row_count = i64::from(found);
+            context.routine.affected = AffectedRows::of_read(i64::from(found));
             if found {
                 if query.is_another(context)? {
                     return Err(Error::new(isc::SING_SELECT_ERR));
@@ -640,7 +662,7 @@ impl Execution {
         }
         let mut cursor = Cursor::open(plan, context)?;
         let row = cursor.next_row(context)?;
-        context.routine.row_count = i64::from(row.is_some());
+        context.routine.affected = AffectedRows::of_read(i64::from(row.is_some()));
         let Some(row) = row else { return Ok(()) };
         if cursor.next(context)?.is_some() {
             return Err(Error::new(isc::SING_SELECT_ERR));
@@ -690,7 +712,7 @@ fn charged_bytes(value: &Value) -> usize {
 ///
 /// # Errors
 /// `virmemexh` past the statement's memory.
-fn assign(context: &mut ExecutionContext<'_>, slot: usize, value: Value) -> Result<()> {
+pub(super) fn assign(context: &mut ExecutionContext<'_>, slot: usize, value: Value) -> Result<()> {
     let Some(variable) = context.parameters.get_mut(slot) else { return Ok(()) };
     if !matches!((&*variable, &value), (Value::Text(_), _) | (_, Value::Text(_))) {
         *variable = value;
@@ -710,7 +732,7 @@ fn assign(context: &mut ExecutionContext<'_>, slot: usize, value: Value) -> Resu
 ///
 /// # Errors
 /// Those of conversions and constraints.
-fn store(
+pub(super) fn store(
     routine: &CompiledRoutine,
     row: &[Value],
     targets: &[Store],
@@ -736,16 +758,14 @@ fn converted(value: Value, to: &SqlType, context: &mut ExecutionContext<'_>) -> 
 }
 
 /// A cursor's own fields are NULL where it has no row.
-fn forget_row(definition: &CursorDefinition, context: &mut ExecutionContext<'_>) -> Result<()> {
+pub(super) fn forget_row(definition: &CursorDefinition, context: &mut ExecutionContext<'_>) -> Result<()> {
     definition.fields.iter().try_for_each(|field| assign(context, field.slot, Value::Null))
 }
 
-/// WHERE CURRENT OF needs a row.
-fn check_positioned(context: &ExecutionContext<'_>, slot: usize) -> Result<()> {
-    match context.parameters.get(slot) {
-        Some(Value::Null) | None => Err(Error::new(isc::NO_CUR_REC)),
-        Some(_) => Ok(()),
-    }
+/// Whether a loop is FOR EXECUTE STATEMENT: its rows are not counted.
+fn is_of_text(routine: &CompiledRoutine, cursor: usize) -> bool {
+    let definition = routine.cursors.get(cursor);
+    definition.is_some_and(|definition| matches!(definition.source, CursorSource::Dynamic(_)))
 }
 
 fn modify_rows(
@@ -755,9 +775,19 @@ fn modify_rows(
     targets: &[Store],
     context: &mut ExecutionContext<'_>,
 ) -> Result<()> {
-    context.routine.row_count = 0;
-    let mut modified = modify_again(plan, source, context)?;
-    context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
+    context.routine.affected = AffectedRows::of_changed(0);
+    let modified = modify_again(plan, source, context)?;
+    context.routine.affected = AffectedRows::of_changed(modified.rows);
+    store_returned(routine, modified, targets, context)
+}
+
+/// Stores the row of RETURNING, if there is one.
+pub(super) fn store_returned(
+    routine: &CompiledRoutine,
+    mut modified: Modified,
+    targets: &[Store],
+    context: &mut ExecutionContext<'_>,
+) -> Result<()> {
     if targets.is_empty() {
         return Ok(());
     }

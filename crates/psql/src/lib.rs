@@ -20,7 +20,8 @@
 //! | `dynamic`, `dynamic_rows`, `named_parameters` | EXECUTE STATEMENT |
 //! | `external`, `external_rows` | EXECUTE STATEMENT in another database, or as somebody else |
 //! | `library_function` | external functions: how they are called |
-//! | `autonomous` | IN AUTONOMOUS TRANSACTION |
+//! | `autonomous`, `autonomous_rows` | IN AUTONOMOUS TRANSACTION; EXECUTE STATEMENT in a transaction of its own |
+//! | `positioned` | UPDATE and DELETE ... WHERE CURRENT OF |
 //! | `session_settings` | SET ROLE, SET TIME ZONE, SET DECFLOAT and their siblings, in routines and alone |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
 //! | `compiled`, `cache` | compiled routines of a catalog |
@@ -38,6 +39,7 @@
 
 pub mod authority;
 mod autonomous;
+mod autonomous_rows;
 mod cache;
 mod call;
 mod compile;
@@ -52,6 +54,7 @@ mod external_rows;
 mod library_function;
 mod named_parameters;
 mod plans;
+mod positioned;
 mod procedure_call;
 mod routine;
 pub mod session_settings;

@@ -227,8 +227,8 @@ pub(super) enum Instruction {
         targets: Vec<Store>,
         /// Whether it reads tables, and so must see what the routine has changed before.
         reads: bool,
-        /// WHERE CURRENT OF: the slot with the number of the cursor's row.
-        current_row: Option<usize>,
+        /// WHERE CURRENT OF: the cursor's row.
+        positioned: Option<Positioned>,
     },
     /// EXECUTE PROCEDURE of a stored procedure.
     CallProcedure(Box<ProcedureCall>),
@@ -315,6 +315,19 @@ pub(super) struct CursorDefinition {
     pub scroll: bool,
     /// Slots of its own fields and row numbers: filled by each fetch.
     pub fields: Vec<Store>,
+    /// Reads its columns anew from the row that it stands on; none if it stands on no row of one table, or nobody changes that.
+    pub again: Option<Arc<SelectPlan>>,
+}
+
+/// The row of a cursor that UPDATE or DELETE ... WHERE CURRENT OF changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Positioned {
+    /// The slot with the row's number.
+    pub row: usize,
+    /// The cursor's number.
+    pub cursor: usize,
+    /// Whether the routine may look at the cursor's fields before it moves on.
+    pub shows: bool,
 }
 
 /// Where the rows of a cursor come from.

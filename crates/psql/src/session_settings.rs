@@ -51,7 +51,10 @@ pub fn change(session: &Session, catalog: &Catalog, statement: &SessionStatement
         SessionStatement::SetDecFloatTraps(names) => {
             session.settings.lock().decimal.traps = traps(names.iter().map(|name| name.as_str()))?;
         }
-        SessionStatement::SetSessionIdleTimeout(_) => return Err(Error::new(isc::WISH_LIST)),
+        SessionStatement::SetSessionIdleTimeout(timeout) => {
+            let seconds = u32::try_from(duration(*timeout).as_secs()).unwrap_or(u32::MAX);
+            session.interrupt.idle.set_seconds(seconds);
+        }
         SessionStatement::Reset => {
             return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("ALTER SESSION RESET inside PSQL"));
         }

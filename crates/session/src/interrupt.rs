@@ -8,6 +8,8 @@ use farbird_store::CancelFlag;
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
+use crate::idle::IdleTimer;
+
 /// Why a statement must stop. A later one outweighs an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -20,12 +22,14 @@ pub enum StopReason {
     SessionTimeout = 3,
     /// The server's.
     ServerTimeout = 4,
+    /// The session was idle for too long: SET SESSION IDLE TIMEOUT.
+    IdleTimeout = 5,
     /// The connection broke, or DELETE FROM MON$ATTACHMENTS.
-    AttachmentClosed = 5,
+    AttachmentClosed = 6,
     /// The database is shut down (gfix -shut).
-    DatabaseShutdown = 6,
+    DatabaseShutdown = 7,
     /// The server is going down.
-    Shutdown = 7,
+    Shutdown = 8,
 }
 
 impl StopReason {
@@ -36,6 +40,7 @@ impl StopReason {
             StatementTimeout,
             SessionTimeout,
             ServerTimeout,
+            IdleTimeout,
             AttachmentClosed,
             DatabaseShutdown,
             Shutdown,
@@ -46,7 +51,7 @@ impl StopReason {
 
     /// Whether it ends the session, not only what runs.
     fn is_final(self) -> bool {
-        self >= StopReason::AttachmentClosed
+        self >= StopReason::IdleTimeout
     }
 
     fn is_timeout(self) -> bool {
@@ -60,6 +65,7 @@ impl StopReason {
             StopReason::StatementTimeout => Error::new(isc::CANCELLED).and(isc::REQ_STMT_TIMEOUT),
             StopReason::SessionTimeout => Error::new(isc::CANCELLED).and(isc::ATT_STMT_TIMEOUT),
             StopReason::ServerTimeout => Error::new(isc::CANCELLED).and(isc::CFG_STMT_TIMEOUT),
+            StopReason::IdleTimeout => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_IDLE),
             StopReason::AttachmentClosed => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_KILLED),
             StopReason::DatabaseShutdown => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_DB_DOWN),
             StopReason::Shutdown => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_ENGINE),
@@ -95,6 +101,8 @@ pub struct Interrupt {
     pub cancel: Arc<CancelFlag>,
     reason: AtomicU8,
     disabled: AtomicU32,
+    /// When it ends because nobody asks anything of it.
+    pub idle: IdleTimer,
     /// What a cancel of one execution is compared with.
     execution: Mutex<ExecutionState>,
     deadline: Mutex<Option<Deadline>>,
@@ -113,6 +121,7 @@ impl Interrupt {
             cancel: CancelFlag::new(),
             reason: AtomicU8::new(0),
             disabled: AtomicU32::new(0),
+            idle: IdleTimer::default(),
             execution: Mutex::default(),
             deadline: Mutex::new(None),
             is_timed: AtomicBool::new(false),

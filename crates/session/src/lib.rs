@@ -30,6 +30,7 @@ mod description;
 pub mod events;
 pub mod external;
 pub mod external_files;
+mod idle;
 mod interrupt;
 pub mod mapping;
 mod parameters;
@@ -42,6 +43,7 @@ pub use activity::{
 };
 pub use definition::WatchedDefinition;
 pub use description::{ColumnDescription, RecordCounts, StatementDescription, StatementKind};
+pub use idle::{IdleLook, IdleTimer};
 pub use interrupt::{Deadline, ExecutionNumber, Interrupt, StopReason};
 pub use parameters::{
     AttachOptions, ClientDescription, CreateDatabaseOptions, Isolation, TableReservation,

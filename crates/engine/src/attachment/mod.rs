@@ -166,6 +166,18 @@ impl Attachment {
         self.database().events.listen()
     }
 
+    /// Its client asks for something, and it is not idle until [`Attachment::rest`].
+    pub fn wake(&self) {
+        self.session.interrupt.idle.wake();
+    }
+
+    /// Its client has its answer: SET SESSION IDLE TIMEOUT counts from here.
+    pub fn rest(&self) {
+        if let Some(at) = self.session.interrupt.idle.rest() {
+            crate::watchdog::watch_idle(&self.session.interrupt, at);
+        }
+    }
+
     /// A timeout for statements that set none themselves and whose session sets none.
     pub fn set_default_statement_timeout(&self, timeout: Option<std::time::Duration>) {
         self.session.settings.lock().default_statement_timeout = timeout;

@@ -127,7 +127,8 @@ impl Attachment {
         let budget = Arc::clone(&slot.budget);
         let (session, given) = (&self.session, Vec::new());
         let mut context =
-            ExecutionContext::new(&ABOVE, &database, session, transaction, view, now, given, budget);
+            ExecutionContext::new(&ABOVE, &database, session, transaction, view, now, given, budget)
+                .in_dialect(prepared.dialect);
         // A cancel that came too late for these rows would be forgotten with them, and the next ones go on.
         let inserted = insert_together(plan, rows, &mut context)
             .and_then(|inserted| session.interrupt.check().map(|()| inserted));

@@ -62,6 +62,7 @@ fn reset(attachment: &mut Attachment) -> Result<()> {
     settings.decimal = settings.original_decimal;
     settings.bindings.reset();
     drop(settings);
+    session.interrupt.idle.set_seconds(0);
     session.context_variables.lock().clear();
     Ok(())
 }

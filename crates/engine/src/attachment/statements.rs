@@ -69,7 +69,7 @@ pub(super) struct StatementSlot {
 pub(super) struct Prepared {
     tree: Arc<ast::Statement>,
     pub(super) sql: Arc<str>,
-    dialect: u8,
+    pub(super) dialect: u8,
     /// The catalog it was bound to; one in which its footprint is another means binding again.
     catalog: Arc<Catalog>,
     /// What it depends on, found when the catalog has changed for the first time.
@@ -281,9 +281,18 @@ impl Attachment {
         slot.prepared.as_ref().map(|prepared| Arc::clone(&prepared.description)).ok_or_else(unprepared)
     }
 
-    /// What the client of a prepared statement is warned of: what means something else in another dialect.
+    /// What the client of a prepared statement is warned of: what means something else in another dialect, and common tables that are
+    /// not read.
     pub fn statement_warnings(&self, handle: StatementHandle) -> Option<Error> {
-        self.statements.get(&handle)?.prepared.as_ref()?.tree.warnings.clone()
+        let prepared = self.statements.get(&handle)?.prepared.as_ref()?;
+        let of_query = match &prepared.body {
+            Body::Plan(bound) => bound.warnings.clone(),
+            _ => None,
+        };
+        match (prepared.tree.warnings.clone(), of_query) {
+            (Some(of_dialect), Some(of_query)) => Some(of_dialect.and_all(of_query)),
+            (of_dialect, of_query) => of_dialect.or(of_query),
+        }
     }
 
     /// The relations that a prepared query reads, by number, if that is all it does: see `farbird_catalog::purity`.
@@ -584,7 +593,9 @@ impl Attachment {
     /// What conversions of this session's values need.
     pub fn cast_context(&self) -> CastContext {
         let settings = self.session.settings.lock();
-        CastContext { session_zone: settings.time_zone, now: clock::utc, decimal: settings.decimal }
+        let (session_zone, decimal) = (settings.time_zone, settings.decimal);
+        let month_names = self.session.options.dialect == 1;
+        CastContext { session_zone, now: clock::utc, decimal, month_names }
     }
 
     /// As which type the client is to be shown a type: SET BIND.
@@ -860,7 +871,8 @@ impl Attachment {
         let given = std::mem::take(parameters);
         let budget = Arc::clone(&slot.budget);
         let mut context =
-            ExecutionContext::new(&ABOVE, &database, &self.session, transaction, view, now, given, budget);
+            ExecutionContext::new(&ABOVE, &database, &self.session, transaction, view, now, given, budget)
+                .in_dialect(prepared.dialect);
         let mut savepoint = savepoint;
         let mut restarts = 0;
         let result = loop {
@@ -1044,7 +1056,8 @@ impl Attachment {
             open.now,
             given,
             budget,
-        );
+        )
+        .in_dialect(slot.prepared.as_ref().map_or(3, |prepared| prepared.dialect));
         context.cast.session_zone = self.session.settings.lock().time_zone;
         context.counts = slot.counts;
         let mut progress = Progress::default();

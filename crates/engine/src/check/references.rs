@@ -141,7 +141,7 @@ fn check_reference(
                 let what = format!(
                     "foreign key {} refers to {} of {}, which is not there",
                     reference.name,
-                    key_text(reference.columns, &values),
+                    key_text(reference.columns, &values, &CastContext::UTC),
                     reference.parent.name
                 );
                 report.add(Location::Reference(RelationId(reference.child.id.0), row), what);

@@ -27,6 +27,23 @@ struct Object {
     kind: Option<ObjectKind>,
 }
 
+/// Only users and roles can grant on. Databases that older versions have made may say otherwise: their backups are taken as they are.
+///
+/// # Errors
+/// `dsql_cant_grant_option`.
+fn check_grant_option(user_type: i16) -> Result<()> {
+    let grantees = match user_type {
+        object_type::VIEW => "views",
+        object_type::TRIGGER => "triggers",
+        object_type::PROCEDURE => "procedures",
+        object_type::FUNCTION => "functions",
+        object_type::PACKAGE => "packages",
+        object_type::SYSTEM_PRIVILEGE => "system privileges",
+        _ => return Ok(()),
+    };
+    Err(Error::new(isc::DSQL_ERROR).and(isc::DSQL_CANT_GRANT_OPTION).with(grantees))
+}
+
 /// GRANT, REVOKE.
 pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Result<()> {
     match ast {
@@ -36,6 +53,9 @@ pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Resul
             check_may_grant(editor, &object, &items, &grantor)?;
             for grantee in grantees {
                 let (user, user_type) = grantee_of(&editor.catalog(), grantee)?;
+                if *with_grant_option && !editor.context.session.settings.lock().restores {
+                    check_grant_option(user_type)?;
+                }
                 for item in &items {
                     grant(
                         editor,

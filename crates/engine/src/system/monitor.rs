@@ -4,9 +4,9 @@
 //! records is in `counters`.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use farbird_types::{Error, Result, TimestampTz, Value, isc};
+use farbird_types::{Error, Result, TimestampTz, Value, ZoneId, isc};
 
 use crate::api::Isolation;
 use crate::budget::{Resource, Usage};
@@ -128,6 +128,7 @@ pub(super) fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
 
 pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
     let name = shown_path(rows);
+    let zone = rows.context.now.zone;
     for session in sessions(rows) {
         let client = &session.options.client;
         let settings = session.settings.lock().clone();
@@ -153,7 +154,8 @@ pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
             .optional_text("MON$REMOTE_OS_USER", optional(&client.os_user))
             .optional_text("MON$AUTH_METHOD", optional(&client.authentication))
             .number("MON$SYSTEM_FLAG", 0)
-            .number("MON$IDLE_TIMEOUT", 0)
+            .number("MON$IDLE_TIMEOUT", session.interrupt.idle.seconds())
+            .optional_timestamp("MON$IDLE_TIMER", idle_until(&session, zone))
             .number("MON$STATEMENT_TIMEOUT", milliseconds(settings.statement_timeout))
             .boolean("MON$WIRE_COMPRESSED", Some(client.wire_compressed))
             .boolean("MON$WIRE_ENCRYPTED", Some(!client.wire_crypt.is_empty()))
@@ -161,6 +163,13 @@ pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
             .text("MON$SESSION_TIMEZONE", &settings.time_zone.to_string())
             .number("MON$PARALLEL_WORKERS", i64::try_from(session.parallel_workers()).unwrap_or(i64::MAX));
     }
+}
+
+/// When a session that is idle now has been idle for too long.
+fn idle_until(session: &Session, zone: ZoneId) -> Option<TimestampTz> {
+    let now = clock::now(zone);
+    let left = session.interrupt.idle.ends_at()?.saturating_duration_since(Instant::now());
+    Some(TimestampTz { utc: clock::later(now.utc, left), zone: now.zone })
 }
 
 fn milliseconds(timeout: Option<Duration>) -> i64 {

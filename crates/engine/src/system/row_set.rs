@@ -125,6 +125,11 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
         self.set(column, |_| Value::TimestampTz(value))
     }
 
+    /// A TIMESTAMP WITH TIME ZONE, or NULL.
+    pub(super) fn optional_timestamp(&mut self, column: &str, value: Option<TimestampTz>) -> &mut Self {
+        self.set(column, |_| value.map_or(Value::Null, Value::TimestampTz))
+    }
+
     /// A text, padded if the column is a CHAR, cut if it is too long.
     pub(super) fn text(&mut self, column: &str, text: &str) -> &mut Self {
         self.set(column, |column| fit(text, &column.sql_type))

@@ -71,7 +71,12 @@ impl Shared {
     /// That the connection is closed, and those of the call.
     pub(super) fn with<T>(&self, call: impl FnOnce(&mut Attachment) -> Result<T>) -> Result<T> {
         let result = match self.attachment.lock().as_mut() {
-            Some(attachment) => call(attachment),
+            Some(attachment) => {
+                attachment.wake();
+                let result = call(attachment);
+                attachment.rest();
+                result
+            }
             None if self.interrupt.is_closing() => Err(self.interrupt.error().into()),
             None => Err(Fault::Closed.into()),
         };
@@ -82,7 +87,9 @@ impl Shared {
     /// Calls the engine where nothing can be done about a failure: from a destructor.
     pub(super) fn with_if_open(&self, call: impl FnOnce(&mut Attachment)) {
         if let Some(attachment) = self.attachment.lock().as_mut() {
+            attachment.wake();
             call(attachment);
+            attachment.rest();
         }
         self.detach_if_ended();
     }

@@ -101,6 +101,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) namespaces: Vec<Namespace>,
     /// Common tables that can be seen, outermost first.
     pub(crate) common_tables: Vec<CommonTableScope>,
+    /// Those of them that are read so far: number of the scope, and name.
+    pub(crate) used_common_tables: BTreeSet<(usize, String)>,
+    /// Those that nobody reads, which the client is warned of.
+    pub(crate) unused_common_tables: Vec<String>,
     /// What the frame needs so far.
     pub(crate) frame: FrameSize,
     /// Types of parameters, as far as known.
@@ -145,6 +149,8 @@ impl<'a> Binder<'a> {
             blocks: vec![Block::default()],
             namespaces: vec![Namespace::new(0)],
             common_tables: Vec::new(),
+            used_common_tables: BTreeSet::new(),
+            unused_common_tables: Vec::new(),
             frame: FrameSize::default(),
             parameters: Vec::new(),
             given: Vec::new(),

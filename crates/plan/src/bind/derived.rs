@@ -118,6 +118,21 @@ impl Binder<'_> {
         let hidden = std::mem::replace(&mut self.namespace().hidden, true);
         self.tell_inside(alias, None);
         let around = self.begin_shared();
+        self.used_common_tables.insert((scope, table.name.clone()));
+        let select = self.bind_common_table(table, scope);
+        self.namespace().hidden = hidden;
+        let select = select?;
+        let names = column_names(&select, &table.definition.columns, &table.name)?;
+        let description = format!("derived table {}", table.name);
+        let is_fixed = self.end_shared(&around, &select);
+        let shared = is_fixed.then(|| SharedName::Common(table.clone()));
+        let (tree, named) = self.take_in(select, alias, names, description, nullable, shared)?;
+        self.namespace().tables.push(named);
+        Ok(tree)
+    }
+
+    /// Binds the definition of a common table.
+    fn bind_common_table(&mut self, table: &Arc<CommonTable>, scope: usize) -> Result<BoundSelect> {
         // A definition sees all tables of its WITH and of those around that, but not itself, however far around; nor what a WITH
         // between them and its use defines: it is the same query wherever it is used.
         let scopes = self.common_tables.clone();
@@ -130,15 +145,31 @@ impl Binder<'_> {
             })
         });
         self.common_tables = scopes;
-        self.namespace().hidden = hidden;
-        let select = select?;
-        let names = column_names(&select, &table.definition.columns, &table.name)?;
-        let description = format!("derived table {}", table.name);
-        let is_fixed = self.end_shared(&around, &select);
-        let shared = is_fixed.then(|| SharedName::Common(table.clone()));
-        let (tree, named) = self.take_in(select, alias, names, description, nullable, shared)?;
-        self.namespace().tables.push(named);
-        Ok(tree)
+        select
+    }
+
+    /// Notes the tables of a WITH that its query does not read, and looks whether their definitions make sense.
+    ///
+    /// # Errors
+    /// Those of binding the definitions.
+    pub(crate) fn check_unused_common_tables(&mut self, scope: usize) -> Result<()> {
+        let tables = self.common_tables.get(scope).map(|known| known.tables.clone()).unwrap_or_default();
+        let is_used =
+            |table: &Arc<CommonTable>| self.used_common_tables.contains(&(scope, table.name.clone()));
+        let unused: Vec<_> = tables.into_iter().filter(|table| !is_used(table)).collect();
+        // The next WITH of this depth has tables of its own.
+        self.used_common_tables.retain(|(of, _)| *of < scope);
+        if self.inside_definition {
+            return Ok(());
+        }
+        for table in &unused {
+            self.unused_common_tables.push(table.name.clone());
+            let hidden = std::mem::replace(&mut self.namespace().hidden, true);
+            let bound = self.bind_common_table(table, scope);
+            self.namespace().hidden = hidden;
+            bound?;
+        }
+        Ok(())
     }
 
     /// Notes that a table's definition is being bound.

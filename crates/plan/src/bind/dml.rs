@@ -16,6 +16,7 @@ use crate::bind::error::{dsql, sqlcode, unknown_column};
 use crate::bind::inference::inferred;
 use crate::bind::namespace::{NamedTable, Namespace};
 use crate::bind::prepared::{Action, Prepared, VariableScope};
+use crate::bind::query::unused_tables_warning;
 use crate::bind::returning::Returned;
 use crate::bind::scope::unknown;
 use crate::bind::target::slot_count;
@@ -25,8 +26,8 @@ use crate::bound::environment::Environment;
 use crate::bound::query::Block;
 use crate::bound::source::{FromTree, SourceColumn, SourceKind};
 use crate::modification::{
-    DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergeClausePlan, MergePlan, ModifyAction, ModifyPlan,
-    Target, UpdateOrInsertPlan, UpdatePlan,
+    DeletePlan, GoneRow, InsertPlan, InsertRow, MergeActionPlan, MergeClausePlan, MergePlan, ModifyAction,
+    ModifyPlan, Target, UpdateOrInsertPlan, UpdatePlan,
 };
 use crate::node::Node;
 
@@ -84,6 +85,7 @@ fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared
     let changed = binder.changed_table(&update.table, ast::TriggerAction::Update)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let (conditions, positioned) = binder.changed_rows(&update.rows, &changed)?;
+    let positioned = positioned.map(GoneRow::of_update);
     let mut assignments = binder.assignments(&update.assignments, &changed, &target)?;
     let order = binder.bind_order(&update.order_by, &[])?;
     let limits = binder.bind_optional_rows(update.limit.as_ref())?;
@@ -196,7 +198,8 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
     let new = RowSlot::at(width);
     let number = numbers(&changed, width + slot_count(&changed.relation));
     let returning = Returned { old, new: Some(new), number, ..Returned::of(&changed, new) };
-    let (returning, columns) = binder.bind_returning(statement.returning.as_ref(), returning)?;
+    let (returning, mut columns) = binder.bind_returning(statement.returning.as_ref(), returning)?;
+    call_old_constant(statement.returning.as_ref(), &mut columns);
     let action =
         ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { values: ahead, source, assignments, insert });
     binder.prepared(StatementKind::Insert, action, returning, columns, true)
@@ -208,6 +211,29 @@ pub(crate) fn bind_merge(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     inferred(environment, variables, |binder| merge_once(binder, merge))
+}
+
+/// Firebird describes columns of OLD as constants: they are NULL where the row is inserted.
+fn call_old_constant(returning: Option<&ast::Returning>, columns: &mut [ColumnDescription]) {
+    let Some(items) = returning.map(|returning| &returning.items) else { return };
+    if items.len() != columns.len() {
+        return;
+    }
+    for (item, column) in items.iter().zip(columns) {
+        let ast::SelectItem::Expression { value, alias } = item else { continue };
+        let ast::ExpressionKind::Column { qualifier: Some(qualifier), .. } = &value.kind else { continue };
+        if qualifier.as_str() == "OLD" {
+            let name = String::from("CONSTANT");
+            *column = ColumnDescription {
+                column_type: column.column_type,
+                alias: alias.as_ref().map_or_else(|| name.clone(), |alias| alias.as_str().to_owned()),
+                field: name,
+                relation: String::new(),
+                relation_alias: String::new(),
+                owner: String::new(),
+            };
+        }
+    }
 }
 
 fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
@@ -617,6 +643,7 @@ impl Binder<'_> {
             plan,
             explained_plan,
             accesses: std::mem::take(&mut self.accesses).into_iter().collect(),
+            warnings: unused_tables_warning(&self.unused_common_tables),
         })
     }
 }

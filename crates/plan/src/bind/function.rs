@@ -16,6 +16,9 @@ use crate::bind::error::{dsql, invalid_blr, sqlcode, unsupported};
 use crate::bind::prepared::LocalFunction;
 use crate::bind::unifying::{null_value, unified};
 
+/// Most arguments of a built-in function.
+const ARGUMENTS_MAX: usize = 255;
+
 impl Binder<'_> {
     /// Binds a call with plain arguments.
     pub(crate) fn bind_function_call(&mut self, call: &ast::FunctionCall) -> Result<Bound> {
@@ -98,6 +101,10 @@ impl Binder<'_> {
 
     /// A call of a built-in function.
     fn scalar_call(&mut self, function: &'static ScalarFunction, arguments: Vec<Bound>) -> Result<Bound> {
+        if arguments.len() > ARGUMENTS_MAX {
+            let most = i32::try_from(ARGUMENTS_MAX).unwrap_or(i32::MAX);
+            return Err(Error::new(isc::MAX_ARGS_EXCEEDED).with(most).with(function.name));
+        }
         let mut arguments: Vec<Bound> = arguments.into_iter().map(unless_array).collect();
         let shape = self.call_shape(function, &mut arguments)?;
         let signature = match function.bind(&describe(&arguments)) {

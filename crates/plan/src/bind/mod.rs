@@ -113,6 +113,20 @@ pub fn bind_select(
     query::bind_select(environment, select, variables, options)
 }
 
+/// Binds a PSQL cursor's query as one of the row alone whose number is in a slot, whatever the query asks for; nothing if its columns
+/// do not come from one row of one table.
+///
+/// # Errors
+/// As [`bind_statement`].
+pub fn bind_row_of_select(
+    environment: &Environment,
+    select: &ast::SelectStatement,
+    variables: &dyn VariableScope,
+    row_number: usize,
+) -> Result<Option<Prepared>> {
+    query::bind_row_of_select(environment, select, variables, row_number)
+}
+
 /// Binds INSERT.
 ///
 /// # Errors

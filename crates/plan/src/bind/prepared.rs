@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farbird_catalog::{Access, Relation};
 use farbird_session::{ColumnDescription, StatementKind};
-use farbird_types::{ColumnType, SqlType};
+use farbird_types::{ColumnType, Error, SqlType};
 
 use crate::modification::ModifyPlan;
 use crate::node::SelectPlan;
@@ -124,6 +124,8 @@ pub struct Prepared {
     pub explained_plan: String,
     /// What its user must be allowed.
     pub accesses: Vec<Access>,
+    /// What its client is warned of.
+    pub warnings: Option<Error>,
 }
 
 /// What running a statement does.

@@ -7,7 +7,7 @@ use farbird_expression::Expression;
 use farbird_session::{ColumnDescription, StatementKind};
 use farbird_sql::ast;
 use farbird_types::key::{KeyPart, NullsPosition};
-use farbird_types::{ColumnType, Error, Result, SqlType, TextType, isc};
+use farbird_types::{Collation, ColumnType, Error, Result, SqlType, TextType, isc};
 
 use crate::bind::alone::surroundings;
 use crate::bind::array::check_sortable;
@@ -23,6 +23,7 @@ use crate::bound::environment::Environment;
 use crate::bound::opaque::{ColumnPlace, OpaqueColumns};
 use crate::bound::query::{AggregatesAllowed, BoundLimit, BoundSelect, OutputColumn};
 use crate::bound::shape::Shape;
+use crate::bound::source::{Source, SourceColumn, SourceKind};
 use crate::node::{Node, RowNumberColumn, SelectPlan, SortKey};
 use crate::rewrite::joins::{GroupedQuery, UnnestedQuery};
 
@@ -43,6 +44,39 @@ pub(crate) fn bind_select(
     inferred(environment, variables, |binder| bind_select_once(binder, select, options))
 }
 
+/// Binds a query of one table as one of the row alone whose number is in a slot, whatever it asks for; nothing if its columns do
+/// not come from that row alone.
+///
+/// # Errors
+/// Those of binding the query.
+pub(crate) fn bind_row_of_select(
+    environment: &Environment,
+    select: &ast::SelectStatement,
+    variables: &dyn VariableScope,
+    row_number: usize,
+) -> Result<Option<Prepared>> {
+    let mut binder = Binder::new(environment, variables);
+    let mut bound = binder.bind_parts(&select.query)?;
+    binder.describe_items(&mut bound.items)?;
+    let is_flat = bound.grouping.is_none() && !bound.distinct && bound.block.windows.is_empty();
+    let [Source { kind: SourceKind::Table(_), .. }] = bound.block.sources.as_slice() else {
+        return Ok(None);
+    };
+    if !is_flat {
+        return Ok(None);
+    }
+    let number = bound.block.slot(0, SourceColumn::RowNumber);
+    bound.conditions = vec![Expression::Comparison {
+        operator: ast::ComparisonOperator::Equal,
+        left: Box::new(Expression::Column(number)),
+        right: Box::new(Expression::Parameter(row_number)),
+        collation: Collation::default(),
+    }];
+    bound.order.clear();
+    bound.limits.clear();
+    prepared_select(&mut binder, bound, select, QueryOptions::default(), None).map(Some)
+}
+
 fn bind_select_once(
     binder: &mut Binder<'_>,
     select: &ast::SelectStatement,
@@ -51,7 +85,6 @@ fn bind_select_once(
     let environment = binder.environment;
     let mut bound = binder.bind_parts(&select.query)?;
     binder.describe_items(&mut bound.items)?;
-    let columns: Vec<ColumnDescription> = bound.items.iter().map(describe_column).collect();
     let lock = select.with_lock.map(|lock| LockWish { skip_locked: lock.skip_locked });
     if lock.is_some() {
         let table = check_lockable(environment, &select.query, &bound)?;
@@ -64,6 +97,18 @@ fn bind_select_once(
     }
     let told = select.optimize_for.map(|mode| mode == ast::OptimizeFor::FirstRows);
     bound.first_rows = told.or(environment.first_rows.then_some(true));
+    prepared_select(binder, bound, select, options, lock)
+}
+
+/// Plans a bound query and describes it.
+fn prepared_select(
+    binder: &mut Binder<'_>,
+    bound: BoundSelect,
+    select: &ast::SelectStatement,
+    options: QueryOptions,
+    lock: Option<LockWish>,
+) -> Result<Prepared> {
+    let columns: Vec<ColumnDescription> = bound.items.iter().map(describe_column).collect();
     let (root, row_numbers) = binder.plan_top(bound, options, lock)?;
     binder.count_shared(&root, &[]);
     let plan = crate::text::short(&root, &[]);
@@ -82,7 +127,17 @@ fn bind_select_once(
         plan,
         explained_plan,
         accesses: std::mem::take(&mut binder.accesses).into_iter().collect(),
+        warnings: unused_tables_warning(&binder.unused_common_tables),
     })
+}
+
+/// What the client is told of common tables that are not read.
+pub(super) fn unused_tables_warning(unused: &[String]) -> Option<Error> {
+    if unused.is_empty() {
+        return None;
+    }
+    let start = Error::new(isc::SQLWARN).with(sqlcode::SYNTAX);
+    Some(unused.iter().fold(start, |warning, name| warning.and(isc::DSQL_CTE_NOT_USED).with(name.as_str())))
 }
 
 /// WITH LOCK is for rows of one table; gives its name.
@@ -168,7 +223,10 @@ impl Binder<'_> {
         if let Some(with) = &query.with {
             self.define_common_tables(with)?;
         }
-        let result = self.bind_body(query);
+        let mut result = self.bind_body(query);
+        if query.with.is_some() {
+            result = result.and_then(|select| self.check_unused_common_tables(defined).map(|()| select));
+        }
         self.common_tables.truncate(defined);
         result
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farbird_expression::Expression;
 use farbird_sql::ast;
-use farbird_types::{ColumnType, Error, Result, SqlType, arithmetic, isc};
+use farbird_types::{ColumnType, Error, Result, SqlType, Value, arithmetic, isc};
 
 use crate::bind::binder::Binder;
 use crate::bind::data_type::collation_of;
@@ -272,8 +272,16 @@ fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
             .any(|member| member.items.get(place).is_some_and(|item| item.column_type.nullable));
         let sql_type = arithmetic::common_type_in(&types, "UNION")?;
         // Aggregates stand here as columns of the grouping.
-        let label = match item.expression {
+        let label = match &item.expression {
             Expression::Column(_) => item.label.clone(),
+            // Behind a conversion it is a constant no more.
+            Expression::Constant(value)
+                if item.name.is_none()
+                    && item.column_type.sql_type == sql_type
+                    && is_written_as_it_is(value) =>
+            {
+                item.label.clone()
+            }
             _ => item.name.clone().unwrap_or_default(),
         };
         // What has been converted is no longer a table's column.
@@ -284,6 +292,17 @@ fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
         columns.push(OutputColumn { label, column_type, origin, sent_as_char, ..item.clone() });
     }
     Ok(columns)
+}
+
+/// Whether a constant can stand in a text as it is: NULL is a word, and before a negative number stands an operator.
+fn is_written_as_it_is(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Integer { unscaled, .. } => *unscaled >= 0,
+        Value::Int128 { unscaled, .. } => *unscaled >= 0,
+        Value::Double(number) => *number >= 0.0,
+        _ => true,
+    }
 }
 
 /// Whether values of several queries, none of them a VARCHAR to clients, have become one.

@@ -56,6 +56,14 @@ pub(super) enum Construct {
     Autonomous,
 }
 
+/// A statement on the row of a cursor.
+pub(super) struct PositionedStatement {
+    pub(super) instruction: usize,
+    pub(super) cursor: String,
+    /// How often the cursor's fields had been read before it.
+    pub(super) read_before: usize,
+}
+
 /// A routine being compiled.
 pub(super) struct Compiler<'a> {
     pub(super) environment: &'a Environment,
@@ -72,6 +80,8 @@ pub(super) struct Compiler<'a> {
     pub(super) cursor_numbers: HashMap<String, usize>,
     /// Cursors that a statement names by WHERE CURRENT OF: only they carry row numbers.
     pub(super) positioned: HashSet<String>,
+    /// Those statements, so far.
+    pub(super) positioned_statements: Vec<PositionedStatement>,
     pub(super) handlers: Vec<HandlerTable>,
     pub(super) locals: Vec<OnceLock<Arc<CompiledRoutine>>>,
     pub(super) shared_slots: usize,
@@ -113,6 +123,7 @@ impl<'a> Compiler<'a> {
             cursors: Vec::new(),
             cursor_numbers: HashMap::new(),
             positioned: HashSet::new(),
+            positioned_statements: Vec::new(),
             handlers: Vec::new(),
             locals: Vec::new(),
             shared_slots: 0,
@@ -405,6 +416,7 @@ impl<'a> Compiler<'a> {
             self.land(jump);
         }
         self.emit(Instruction::End);
+        self.forget_unread_fields();
         CompiledRoutine {
             kind: self.kind,
             name: self.name,

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use farbird_plan::bind::{self, Action, Prepared, QueryOptions, Variable, VariableScope};
+use farbird_plan::bind::{self, Action, Prepared, QueryOptions, Variable};
 use farbird_plan::modification::{ModifyAction, ModifyPlan};
 use farbird_plan::{Node, SelectPlan};
 use farbird_session::ColumnDescription;
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
-use super::compiler::{Compiler, Construct};
-use super::scope::{Known, Writable, duplicate, sql_error};
+use super::compiler::{Compiler, Construct, PositionedStatement};
+use super::scope::{Known, RowPlace, Writable, sql_error};
 use crate::routine::{
-    CursorDefinition, CursorSource, DynamicParameter, DynamicStatement, Instruction, Scroll, Store,
+    CursorDefinition, CursorSource, DynamicParameter, DynamicStatement, Instruction, Positioned, Scroll,
+    Store,
 };
 
 /// The wrong number of targets.
@@ -36,14 +37,15 @@ fn is_plain_insert(plan: &ModifyPlan) -> bool {
 }
 
 impl Compiler<'_> {
-    /// The slot with the row number of the cursor that WHERE CURRENT OF names.
-    pub(super) fn current_row(&self, table: &ast::ChangedTable, rows: &ast::ChangedRows) -> Option<usize> {
-        match rows {
-            ast::ChangedRows::CurrentOf(cursor) => {
-                self.scope.cursor_row_number(cursor.as_str(), table.name.as_str())
-            }
-            _ => None,
-        }
+    /// The cursor that WHERE CURRENT OF names, and where the number of its row is.
+    pub(super) fn current_row<'s>(
+        &self,
+        table: &ast::ChangedTable,
+        rows: &'s ast::ChangedRows,
+    ) -> Option<(&'s str, Positioned)> {
+        let ast::ChangedRows::CurrentOf(cursor) = rows else { return None };
+        let place = self.scope.current_row(cursor.as_str(), table.name.as_str())?;
+        Some((cursor.as_str(), Positioned { row: place.slot, cursor: place.cursor, shows: true }))
     }
 
     /// Where the columns of a row go; as many targets as columns.
@@ -85,13 +87,14 @@ impl Compiler<'_> {
         }
     }
 
-    /// Gives the columns of a cursor, and the row numbers it carries, slots of their own.
+    /// Gives the columns of the next cursor, and the row numbers it carries, slots of their own.
     fn cursor_fields(
         &mut self,
         cursor: &str,
         columns: &[ColumnDescription],
         plan: &SelectPlan,
     ) -> Vec<Store> {
+        let own_number = self.cursors.len();
         let mut fields = Vec::new();
         for (column, description) in columns.iter().enumerate() {
             let slot = self.slot();
@@ -103,9 +106,25 @@ impl Compiler<'_> {
         for number in &plan.row_numbers {
             let slot = self.slot();
             fields.push(Store { column: number.position, slot, cast: None, constraint: None });
-            self.scope.declare_row_number(cursor, &number.relation, slot);
+            let place = RowPlace { slot, cursor: own_number };
+            self.scope.declare_row_number(cursor, &number.relation, place);
         }
         fields
+    }
+
+    /// The query that reads the columns of the cursor `name` anew from the row that it stands on.
+    fn read_again(
+        &self,
+        query: &ast::SelectStatement,
+        plan: &SelectPlan,
+        fields: &[Store],
+    ) -> Result<Option<Arc<SelectPlan>>> {
+        let ([_], Some(number)) = (plan.row_numbers.as_slice(), fields.last()) else { return Ok(None) };
+        let bound = bind::bind_row_of_select(self.environment, query, &self.scope, number.slot)?;
+        Ok(bound.and_then(|prepared| match prepared.action {
+            Action::Select(plan) => Some(plan),
+            Action::Modify(_) => None,
+        }))
     }
 
     fn new_cursor(&mut self, definition: CursorDefinition) -> usize {
@@ -121,12 +140,12 @@ impl Compiler<'_> {
         query: &ast::SelectStatement,
     ) -> Result<()> {
         let text = name.as_str();
-        if self.cursor_numbers.contains_key(text) {
-            return Err(duplicate(text));
-        }
+        self.scope.declare_cursor(text)?;
         let (prepared, plan) = self.select(query, self.positioned.contains(text))?;
         let fields = self.cursor_fields(text, &prepared.columns, &plan);
-        let number = self.new_cursor(CursorDefinition { source: CursorSource::Query(plan), scroll, fields });
+        let again = self.read_again(query, &plan, &fields)?;
+        let source = CursorSource::Query(plan);
+        let number = self.new_cursor(CursorDefinition { source, scroll, fields, again });
         self.cursor_numbers.insert(text.to_owned(), number);
         Ok(())
     }
@@ -198,8 +217,9 @@ impl Compiler<'_> {
             }
             None => Vec::new(),
         };
-        let cursor =
-            self.new_cursor(CursorDefinition { source: CursorSource::Query(plan), scroll: false, fields });
+        let again = self.read_again(&statement.query, &plan, &fields)?;
+        let source = CursorSource::Query(plan);
+        let cursor = self.new_cursor(CursorDefinition { source, scroll: false, fields, again });
         self.row_loop(statement.label.as_ref(), cursor, targets, &statement.body)?;
         if let Some(name) = name {
             self.scope.forget_fields(name);
@@ -220,6 +240,7 @@ impl Compiler<'_> {
             source: CursorSource::Dynamic(Box::new(dynamic)),
             scroll: false,
             fields: Vec::new(),
+            again: None,
         });
         self.changes = true;
         self.executes_texts = true;
@@ -275,7 +296,7 @@ impl Compiler<'_> {
         &mut self,
         prepared: Prepared,
         returning: Option<&ast::Returning>,
-        current_row: Option<usize>,
+        current_row: Option<(&str, Positioned)>,
     ) -> Result<()> {
         self.accesses.extend(prepared.accesses.iter().cloned());
         let Action::Modify(plan) = prepared.action else { return Err(Error::new(isc::WISH_LIST)) };
@@ -292,8 +313,42 @@ impl Compiler<'_> {
         };
         self.changes = true;
         let reads = !is_plain_insert(&plan);
-        self.emit(Instruction::Modify { plan, targets, reads, current_row });
+        let positioned = current_row.map(|(_, row)| row);
+        let instruction = self.emit(Instruction::Modify { plan, targets, reads, positioned });
+        if let Some((name, row)) = current_row {
+            self.note_positioned(instruction, name, row.cursor);
+        }
         Ok(())
+    }
+
+    /// Notes a statement on a cursor's row: at the end it is known whether anybody looks at the cursor's fields behind it.
+    fn note_positioned(&mut self, instruction: usize, cursor: &str, number: usize) {
+        let innermost = self.constructs.iter().rev().find_map(|construct| match construct {
+            Construct::Loop { cursor, .. } => Some(*cursor),
+            _ => None,
+        });
+        // What stands before it in another loop around it comes again without the cursor being moved.
+        let comes_again = innermost.is_some_and(|own| own != Some(number));
+        let read_before = if comes_again { 0 } else { self.scope.reads_of(cursor) };
+        self.positioned_statements.push(PositionedStatement {
+            instruction,
+            cursor: cursor.to_owned(),
+            read_before,
+        });
+    }
+
+    /// Spares statements on rows of cursors the reading of fields that nobody looks at any more.
+    pub(super) fn forget_unread_fields(&mut self) {
+        for statement in std::mem::take(&mut self.positioned_statements) {
+            if self.scope.reads_of(&statement.cursor) > statement.read_before {
+                continue;
+            }
+            if let Some(Instruction::Modify { positioned: Some(row), .. }) =
+                self.instructions.get_mut(statement.instruction)
+            {
+                row.shows = false;
+            }
+        }
     }
 
     /// EXECUTE STATEMENT: its text, inputs and targets.

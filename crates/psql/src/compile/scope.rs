@@ -1,5 +1,6 @@
 //! What names mean in the routine being compiled.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use farbird_plan::bind::{ComputedVariable, LocalFunction, Variable, VariableScope};
@@ -24,13 +25,27 @@ pub(super) enum Writable {
     No,
 }
 
+/// Where the number of a cursor's row is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowPlace {
+    pub(super) slot: usize,
+    /// The cursor's number.
+    pub(super) cursor: usize,
+}
+
 /// The names of a routine, with their slots.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     names: HashMap<(Option<String>, String), Known>,
-    row_numbers: HashMap<(String, String), usize>,
+    row_numbers: HashMap<(String, String), RowPlace>,
+    /// How often the fields of each cursor are read, as far as the routine has been compiled.
+    reads: RefCell<HashMap<String, usize>>,
     /// Cursors of loops that the place being compiled stands in.
     loop_cursors: HashSet<String>,
+    /// Whether it is that of a local routine.
+    is_local: bool,
+    /// Cursors that the routine declares.
+    declared_cursors: HashSet<String>,
     functions: HashMap<String, LocalFunction>,
     procedures: HashMap<String, LocalProcedure>,
     /// Whether statements may have parameters of their own: only the EXECUTE PROCEDURE of a client.
@@ -66,7 +81,7 @@ impl Scope {
     /// # Errors
     /// `dsql_duplicate_spec` if there is one already.
     pub(super) fn declare(&mut self, name: &str, known: Known) -> Result<()> {
-        if self.names.contains_key(&(None, name.to_owned())) {
+        if self.names.contains_key(&(None, name.to_owned())) || self.declared_cursors.contains(name) {
             return Err(duplicate(name));
         }
         self.names.insert((None, name.to_owned()), known);
@@ -85,14 +100,43 @@ impl Scope {
         self.loop_cursors.remove(qualifier);
     }
 
+    /// Adds the name of a cursor.
+    ///
+    /// # Errors
+    /// As [`Scope::declare`].
+    pub(super) fn declare_cursor(&mut self, name: &str) -> Result<()> {
+        // A local routine may give the name of a variable around it to a cursor.
+        let is_taken = !self.is_local && self.find(None, name).is_some();
+        if is_taken || !self.declared_cursors.insert(name.to_owned()) {
+            return Err(duplicate(name));
+        }
+        Ok(())
+    }
+
     /// A cursor is that of the loop that begins.
     pub(super) fn declare_loop_cursor(&mut self, cursor: &str) {
         self.loop_cursors.insert(cursor.to_owned());
     }
 
     /// Where a cursor keeps the row number of a table.
-    pub(super) fn declare_row_number(&mut self, cursor: &str, relation: &str, slot: usize) {
-        self.row_numbers.insert((cursor.to_owned(), relation.to_owned()), slot);
+    pub(super) fn declare_row_number(&mut self, cursor: &str, relation: &str, place: RowPlace) {
+        self.row_numbers.insert((cursor.to_owned(), relation.to_owned()), place);
+    }
+
+    /// Where a cursor keeps the row number of a table, and which cursor it is.
+    fn row_number(&self, cursor: &str, relation: &str) -> Option<RowPlace> {
+        self.row_numbers.get(&(cursor.to_owned(), relation.to_owned())).copied()
+    }
+
+    /// The same for what a statement calls its table: a view's rows are those of the table behind it.
+    pub(super) fn current_row(&self, cursor: &str, name: &str) -> Option<RowPlace> {
+        let mut own = self.row_numbers.iter().filter(|((of, _), _)| of == cursor).map(|(_, place)| *place);
+        self.row_number(cursor, name).or_else(|| own.next().filter(|_| own.next().is_none()))
+    }
+
+    /// How often the fields of a cursor are read, as far as the routine has been compiled.
+    pub(super) fn reads_of(&self, cursor: &str) -> usize {
+        self.reads.borrow().get(cursor).copied().unwrap_or(0)
     }
 
     pub(super) fn declare_function(&mut self, name: &str, function: LocalFunction) {
@@ -146,7 +190,10 @@ impl Scope {
         Scope {
             names,
             row_numbers: HashMap::new(),
+            reads: RefCell::default(),
             loop_cursors: HashSet::new(),
+            declared_cursors: HashSet::new(),
+            is_local: true,
             functions: self.functions.clone(),
             procedures: self.procedures.clone(),
             is_statement: false,
@@ -165,7 +212,11 @@ impl Scope {
 
 impl VariableScope for Scope {
     fn variable(&self, qualifier: Option<&str>, name: &str) -> Option<Variable> {
-        self.find(qualifier, name).map(|known| known.variable)
+        let known = self.find(qualifier, name)?;
+        if let Some(cursor) = qualifier {
+            *self.reads.borrow_mut().entry(cursor.to_owned()).or_default() += 1;
+        }
+        Some(known.variable)
     }
 
     fn computed_column(&self, qualifier: &str, name: &str) -> Option<ComputedVariable> {
@@ -173,7 +224,7 @@ impl VariableScope for Scope {
     }
 
     fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
-        self.row_numbers.get(&(cursor.to_owned(), relation.to_owned())).copied()
+        self.row_number(cursor, relation).map(|place| place.slot)
     }
 
     fn is_loop_cursor(&self, cursor: &str) -> bool {

@@ -16,6 +16,9 @@ use crate::routine::{
 };
 use crate::session_settings;
 
+/// Most arguments of EXCEPTION ... USING.
+const EXCEPTION_ARGUMENTS_MAX: usize = 9;
+
 impl Compiler<'_> {
     pub(super) fn statement(&mut self, statement: &ast::PsqlStatement) -> Result<()> {
         self.position = statement.position;
@@ -70,13 +73,11 @@ impl Compiler<'_> {
             }
             PsqlStatementKind::Update(update) => {
                 let bound = bind::bind_update(environment, update, &self.scope)?;
-                let current_row = self.current_row(&update.table, &update.rows);
-                self.modify(bound, update.returning.as_ref(), current_row)
+                self.modify(bound, update.returning.as_ref(), self.current_row(&update.table, &update.rows))
             }
             PsqlStatementKind::Delete(delete) => {
                 let bound = bind::bind_delete(environment, delete, &self.scope)?;
-                let current_row = self.current_row(&delete.table, &delete.rows);
-                self.modify(bound, delete.returning.as_ref(), current_row)
+                self.modify(bound, delete.returning.as_ref(), self.current_row(&delete.table, &delete.rows))
             }
             PsqlStatementKind::UpdateOrInsert(statement) => {
                 let bound = bind::bind_update_or_insert(environment, statement, &self.scope)?;
@@ -331,6 +332,13 @@ impl Compiler<'_> {
     }
 
     fn raise(&mut self, statement: &ast::RaiseException) -> Result<()> {
+        let given = statement.arguments.len();
+        if given > EXCEPTION_ARGUMENTS_MAX {
+            let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+            return Err(Error::new(isc::DSQL_MAX_EXCEPTION_ARGUMENTS)
+                .with(number(given))
+                .with(number(EXCEPTION_ARGUMENTS_MAX)));
+        }
         let mut raise = self.exception(&statement.name)?;
         self.accesses.push(Access::of(ObjectKind::Exception, &raise.name, AccessPrivilege::Usage));
         raise.replacement =

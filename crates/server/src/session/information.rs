@@ -139,8 +139,6 @@ impl Session {
             | database::REPLICA_MODE
             | database::CRYPT_STATE
             | database::SES_IDLE_TIMEOUT_DB
-            | database::SES_IDLE_TIMEOUT_ATT
-            | database::SES_IDLE_TIMEOUT_RUN
             | database::STATEMENT_TIMEOUT_DB => writer.integer(item, 0),
             database::READS => writer.integer(item, number(attachment.database_pages().reads)),
             database::WRITES => writer.integer(item, number(attachment.database_pages().writes)),
@@ -155,6 +153,9 @@ impl Session {
             | database::BACKOUT_COUNT
             | database::PURGE_COUNT
             | database::EXPUNGE_COUNT => writer.bytes(item, &table_counts(attachment, item)),
+            database::SES_IDLE_TIMEOUT_ATT | database::SES_IDLE_TIMEOUT_RUN => {
+                writer.integer(item, i64::from(session.interrupt.idle.seconds()));
+            }
             database::STATEMENT_TIMEOUT_ATT => {
                 let timeout = session.settings.lock().statement_timeout.unwrap_or_default();
                 writer.integer(item, i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX));

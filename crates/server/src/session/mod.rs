@@ -158,6 +158,17 @@ impl Session {
 
     /// Answers one request. Gives false when the conversation has ended.
     pub(crate) fn handle(&mut self, taken: Taken) -> bool {
+        if let Some(attachment) = &self.attachment {
+            attachment.wake();
+        }
+        let goes_on = self.handle_awake(taken);
+        if let Some(attachment) = &self.attachment {
+            attachment.rest();
+        }
+        goes_on
+    }
+
+    fn handle_awake(&mut self, taken: Taken) -> bool {
         let Taken { request, more, next_is_quick } = taken;
         if matches!(request, Request::Disconnect) {
             return false;

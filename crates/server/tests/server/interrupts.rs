@@ -112,6 +112,18 @@ fn the_administrators_timeout_ends_a_statement() {
 }
 
 #[test]
+fn a_session_ends_if_nobody_asks_anything_of_it_for_too_long() {
+    let server = TestServer::start();
+    let (mut owner, mut other) = locked_row(&server);
+    owner.run("SET SESSION IDLE TIMEOUT 1 SECOND");
+    // Waits for the lock, which goes with the session.
+    other.run("UPDATE T SET N = 5");
+    assert_eq!(other.value("SELECT N FROM T"), Value::integer(5));
+    let error = owner.ask(Request::Ping).unwrap_err();
+    assert!(error.has(isc::ATT_SHUTDOWN) && error.has(isc::ATT_SHUT_IDLE), "{error}");
+}
+
+#[test]
 fn a_wait_for_a_lock_ends_at_the_transactions_timeout() {
     let server = TestServer::start();
     let (_owner, mut other) = locked_row(&server);

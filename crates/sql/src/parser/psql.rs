@@ -3,8 +3,10 @@
 use super::cursor::Parser;
 use crate::ast::{
     Block, Declaration, DeclarationKind, Expression, ExpressionKind, FetchScroll, ForSelect, Handler,
-    HandlerCondition, Name, PsqlStatement, PsqlStatementKind, RaiseException, RoutineBody,
+    HandlerCondition, Name, Position, PsqlStatement, PsqlStatementKind, RaiseException, Returning,
+    RoutineBody, SelectItem,
 };
+use crate::error;
 use farbird_types::Result;
 
 impl Parser<'_> {
@@ -250,13 +252,7 @@ impl Parser<'_> {
             }
             "FETCH" => self.fetch(),
             "SELECT" | "WITH" => self.select_into(),
-            "INSERT" => Ok(PsqlStatementKind::Insert(Box::new(self.insert()?))),
-            "UPDATE" if self.keyword_ahead(1, "OR") => {
-                Ok(PsqlStatementKind::UpdateOrInsert(Box::new(self.update_or_insert()?)))
-            }
-            "UPDATE" => Ok(PsqlStatementKind::Update(Box::new(self.update()?))),
-            "DELETE" => Ok(PsqlStatementKind::Delete(Box::new(self.delete()?))),
-            "MERGE" => Ok(PsqlStatementKind::Merge(Box::new(self.merge()?))),
+            "INSERT" | "UPDATE" | "DELETE" | "MERGE" => self.changing_statement(),
             "EXECUTE" if self.keyword_ahead(1, "PROCEDURE") => {
                 Ok(PsqlStatementKind::ExecuteProcedure(Box::new(self.execute_procedure()?)))
             }
@@ -266,6 +262,41 @@ impl Parser<'_> {
                 Ok(PsqlStatementKind::Session(Box::new(self.session_statement()?)))
             }
             _ => self.assignment_or_call(),
+        }
+    }
+
+    /// INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE: what they return must go somewhere.
+    fn changing_statement(&mut self) -> Result<PsqlStatementKind> {
+        let (kind, returning) = match self.keyword().unwrap_or_default() {
+            "INSERT" => {
+                let insert = self.insert()?;
+                let place = open_end(insert.returning.as_ref());
+                (PsqlStatementKind::Insert(Box::new(insert)), place)
+            }
+            "UPDATE" if self.keyword_ahead(1, "OR") => {
+                let statement = self.update_or_insert()?;
+                let place = open_end(statement.returning.as_ref());
+                (PsqlStatementKind::UpdateOrInsert(Box::new(statement)), place)
+            }
+            "UPDATE" => {
+                let update = self.update()?;
+                let place = open_end(update.returning.as_ref());
+                (PsqlStatementKind::Update(Box::new(update)), place)
+            }
+            "DELETE" => {
+                let delete = self.delete()?;
+                let place = open_end(delete.returning.as_ref());
+                (PsqlStatementKind::Delete(Box::new(delete)), place)
+            }
+            _ => {
+                let merge = self.merge()?;
+                let place = open_end(merge.returning.as_ref());
+                (PsqlStatementKind::Merge(Box::new(merge)), place)
+            }
+        };
+        match returning {
+            Some(position) => Err(error::command_end(position)),
+            None => Ok(kind),
         }
     }
 
@@ -353,4 +384,14 @@ impl Parser<'_> {
         self.expect_keyword("FROM")?;
         Ok(if absolute { FetchScroll::Absolute(distance) } else { FetchScroll::Relative(distance) })
     }
+}
+
+/// Where RETURNING begins that has no INTO.
+fn open_end(returning: Option<&Returning>) -> Option<Position> {
+    let returning = returning.filter(|returning| returning.into.is_empty())?;
+    Some(match returning.items.first()? {
+        SelectItem::Star(position) => *position,
+        SelectItem::QualifiedStar(name) => name.position,
+        SelectItem::Expression { value, .. } => value.position,
+    })
 }

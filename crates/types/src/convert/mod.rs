@@ -13,7 +13,7 @@ use std::fmt;
 use crate::decimal::DecimalContext;
 use crate::error::{Error, Result, isc};
 use crate::sql_type::SqlType;
-use crate::temporal::{Date, Timestamp, ZoneId, to_local};
+use crate::temporal::{Date, Time, Timestamp, TimestampTz, ZoneId, to_local};
 use crate::value::Value;
 
 pub use text::{double_to_text, exact_to_text};
@@ -28,6 +28,8 @@ pub struct CastContext {
     pub now: fn() -> Timestamp,
     /// SET DECFLOAT ROUND and TRAPS of the session.
     pub decimal: DecimalContext,
+    /// Texts of points in time in dialect 1: with the name of the month, and without a time at midnight.
+    pub month_names: bool,
 }
 
 impl CastContext {
@@ -36,6 +38,7 @@ impl CastContext {
         session_zone: ZoneId::GMT,
         now: || Timestamp::midnight(Date::TIME_ZONE_BASE),
         decimal: DecimalContext::DEFAULT,
+        month_names: false,
     };
 }
 
@@ -68,7 +71,7 @@ pub fn cast(value: &Value, to: &SqlType, context: &CastContext) -> Result<Value>
         SqlType::Timestamp => temporal::to_timestamp(value, context).map(Value::Timestamp),
         SqlType::TimeTz => temporal::to_time_tz(value, context).map(Value::TimeTz),
         SqlType::TimestampTz => temporal::to_timestamp_tz(value, context).map(Value::TimestampTz),
-        SqlType::Text(text_type) => text::to_text(value, text_type),
+        SqlType::Text(text_type) => text::to_text(value, text_type, context),
         SqlType::Blob { .. } => Err(blob_not_supported()),
         SqlType::Array => Err(Error::new(isc::ARRAY_CONVERT_ERROR)),
     }
@@ -99,6 +102,15 @@ pub fn to_display_text(value: &Value) -> String {
     }
 }
 
+/// The text of a value as a statement has it: [`to_display_text`], but for points in time in dialect 1.
+pub fn text_in(value: &Value, context: &CastContext) -> String {
+    match value {
+        Value::Timestamp(timestamp) if context.month_names => text_with_month_name(*timestamp, None),
+        Value::TimestampTz(instant) if context.month_names => zoned_text_with_month_name(*instant),
+        value => to_display_text(value),
+    }
+}
+
 /// As Firebird shows the value in a result; `<null>` for NULL. A BLOB is its id.
 // Here, since what values are knows nothing of texts.
 impl fmt::Display for Value {
@@ -115,21 +127,36 @@ pub fn conversion_error(value: &Value) -> Error {
     let said = match value {
         Value::Boolean(_) => "BOOLEAN".to_owned(),
         Value::Blob(_) => "BLOB".to_owned(),
-        Value::Timestamp(timestamp) => with_month_name(timestamp.date, &timestamp.to_string()),
-        Value::TimestampTz(instant) => with_month_name(to_local(*instant).date, &instant.to_string()),
+        Value::Timestamp(timestamp) => text_with_month_name(*timestamp, None),
+        Value::TimestampTz(instant) => zoned_text_with_month_name(*instant),
         other => to_display_text(other),
     };
     Error::new(isc::CONVERT_ERROR).with(printable(&said))
 }
 
-/// A point in time as Firebird's messages show it, `29-FEB-2020 13:14:15.1678`: its other texts have the month as a number.
-fn with_month_name(date: Date, shown: &str) -> String {
+/// A point in time as Firebird's messages and texts of dialect 1 show it, `29-FEB-2020 9:14:15.1678`: without its time at midnight.
+fn text_with_month_name(local: Timestamp, zone: Option<&str>) -> String {
     const MONTHS: [&str; 12] =
         ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
-    let (year, month, day) = date.year_month_day();
+    let (year, month, day) = local.date.year_month_day();
     let name = usize::try_from(month).ok().and_then(|month| MONTHS.get(month.checked_sub(1)?));
-    let time = shown.split_once(' ').map_or("", |(_, time)| time);
-    format!("{day}-{}-{year} {time}", name.unwrap_or(&""))
+    let mut text = format!("{day:02}-{}-{year:04}", name.unwrap_or(&""));
+    if local.time != Time::default() {
+        let time = local.time.to_string();
+        text.push(' ');
+        text.push_str(time.strip_prefix('0').unwrap_or(&time));
+    }
+    if let Some(zone) = zone {
+        text.push(' ');
+        text.push_str(zone);
+    }
+    text
+}
+
+fn zoned_text_with_month_name(instant: TimestampTz) -> String {
+    // What its text has behind date and time.
+    let shown = instant.to_string();
+    text_with_month_name(to_local(instant), shown.splitn(3, ' ').nth(2))
 }
 
 /// Control characters as `#x0a`: messages are lines.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{conversion_error, out_of_range, to_display_text};
+use super::{CastContext, conversion_error, out_of_range, text_in, to_display_text};
 use crate::character_set::CharacterSet;
 use crate::error::{Error, Result, isc};
 use crate::sql_type::TextType;
@@ -16,7 +16,7 @@ pub(super) const FLOAT_DIGITS: usize = 8;
 const DOUBLE_WIDTH_MAX: usize = 23;
 
 /// Converts to CHAR or VARCHAR.
-pub(super) fn to_text(value: &Value, to: &TextType) -> Result<Value> {
+pub(super) fn to_text(value: &Value, to: &TextType, context: &CastContext) -> Result<Value> {
     let printed = match value {
         Value::Text(text) => return text_to_text(text, to),
         Value::Float(number) => fit_double(f64::from(*number), FLOAT_DIGITS, to)?,
@@ -28,7 +28,7 @@ pub(super) fn to_text(value: &Value, to: &TextType) -> Result<Value> {
             }
             printed
         }
-        _ => to_display_text(value),
+        _ => text_in(value, context),
     };
     // Digits, signs and names of zones: ASCII, thus the same in every character set.
     fit(printed.as_bytes(), to).map(Value::Text)

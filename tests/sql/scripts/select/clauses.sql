@@ -169,3 +169,10 @@ select rdb$record_version from (select 1 as a from rdb$database union all select
 select true is not distinct from not false, not false is not distinct from not not true from rdb$database;
 select count(*) from rdb$database where true is distinct from not true and 1 = 1;
 select count(*) from rdb$database where true is distinct from not 1 = 1 or 1 = 0;
+select 1 from rdb$database union all select 2 from rdb$database;
+select 1 from rdb$database union select 2 from rdb$database;
+select 1, 'a', 1 + 1, -1, upper('a'), null from rdb$database union all select 2, 'b', 3, 4, 'c', 'd' from rdb$database;
+select count(*), max(1) from rdb$database union select 3, 4 from rdb$database;
+select * from (select 1 from rdb$database union select 2 from rdb$database) x(a);
+select 1 as x, rdb$relation_id from rdb$database union select 2, 3 from rdb$database;
+select _utf8 'Z' from rdb$database union all select _utf8 'A' from rdb$database;

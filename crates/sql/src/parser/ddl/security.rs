@@ -6,7 +6,7 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 use crate::parser::cursor::Parser;
 use crate::parser::transaction::once;
-use farbird_types::Result;
+use farbird_types::{Error, Result, isc};
 
 impl Parser<'_> {
     /// `USER name options`, `CURRENT USER options`.
@@ -84,6 +84,12 @@ impl Parser<'_> {
             "TAGS" => {
                 self.take();
                 user.tags = self.parenthesised_list(Self::user_tag)?;
+                for (place, tag) in user.tags.iter().enumerate() {
+                    let mut earlier = user.tags.iter().take(place);
+                    if earlier.any(|earlier| earlier.name.as_str() == tag.name.as_str()) {
+                        return Err(Error::new(isc::DUP_ATTRIBUTE).with(tag.name.as_str()));
+                    }
+                }
             }
             _ => return Ok(false),
         }

@@ -135,7 +135,12 @@ impl Parser<'_> {
             ColumnGeneration::Stored { default: self.default_keyword_clause()? }
         };
         while self.at_any_keyword(&["CONSTRAINT", "NOT", "CHECK", "REFERENCES", "UNIQUE", "PRIMARY"]) {
-            column.constraints.push(self.column_constraint()?);
+            let constraint = self.column_constraint()?;
+            let is_not_null = |it: &ColumnConstraint| matches!(it.kind, ColumnConstraintKind::NotNull);
+            if is_not_null(&constraint) && column.constraints.iter().any(is_not_null) {
+                return Err(error::duplicate_clause("NOT NULL"));
+            }
+            column.constraints.push(constraint);
         }
         column.collation = self.collation()?;
         Ok(column)
