@@ -61,7 +61,6 @@ select rsa_decrypt(rsa_encrypt('abc' key pub lparam 'x') key prv) from k;
 select rsa_decrypt(rsa_encrypt('abc' key pub lparam 'x') key prv lparam 'x') from k;
 select rsa_decrypt(rsa_encrypt('abc' key pub pkcs_1_5) key prv) from k;
 select rsa_decrypt(rsa_encrypt('abc' key pub pkcs_1_5) key prv pkcs_1_5) from k;
-select rsa_decrypt(rsa_encrypt('abc' key pub) key prv pkcs_1_5) from k;
 select rsa_decrypt('abc' key prv) from k;
 select rsa_encrypt(lpad('', 200, 'x') key pub) from k;
 select rsa_encrypt(lpad('', 62, 'x') key pub) is null from k;
