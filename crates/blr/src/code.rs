@@ -35,6 +35,7 @@ pub(crate) const CSTRING2: u8 = 41;
 // Statements.
 pub(crate) const ASSIGNMENT: u8 = 1;
 pub(crate) const BEGIN: u8 = 2;
+pub(crate) const DECLARE_VARIABLE: u8 = 3;
 pub(crate) const MESSAGE: u8 = 4;
 pub(crate) const ERASE: u8 = 5;
 pub(crate) const FOR: u8 = 7;
@@ -49,6 +50,7 @@ pub(crate) const STORE: u8 = 15;
 pub(crate) const LABEL: u8 = 17;
 pub(crate) const LEAVE: u8 = 18;
 pub(crate) const STALL: u8 = 155;
+pub(crate) const STORE3: u8 = 213;
 pub(crate) const MARKS: u8 = 217;
 
 // Values.
@@ -57,6 +59,7 @@ pub(crate) const DB_KEY: u8 = 22;
 pub(crate) const FIELD: u8 = 23;
 pub(crate) const FIELD_ID: u8 = 24;
 pub(crate) const PARAMETER: u8 = 25;
+pub(crate) const VARIABLE: u8 = 26;
 pub(crate) const AVERAGE: u8 = 27;
 pub(crate) const COUNT: u8 = 28;
 pub(crate) const MAXIMUM: u8 = 29;

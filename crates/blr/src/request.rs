@@ -4,7 +4,7 @@ use farbird_types::{Error, Result, isc};
 
 use crate::code;
 use crate::reader::Reader;
-use crate::tree::{Field, FieldName, Message, Request, Statement, Target};
+use crate::tree::{Field, FieldName, Message, Overriding, Request, Statement, Target};
 
 /// Understands a request.
 ///
@@ -96,9 +96,25 @@ impl Reader<'_> {
             // What it hands over to somebody else is an error of the request here as there.
             code::HANDLER => self.statement()?,
             code::STALL => Statement::Block(Vec::new()),
-            code::STORE => {
-                let relation = self.stored_relation()?;
-                Statement::Store { relation, body: self.boxed_statement()? }
+            code::STORE => self.store(None)?,
+            code::STORE3 => {
+                let overriding = match self.byte()? {
+                    1 => Overriding::User,
+                    2 => Overriding::System,
+                    _ => return Err(self.unexpected("invalid blr_store3 override clause")),
+                };
+                let store = self.store(Some(overriding))?;
+                if !self.take_if(code::NULL) {
+                    // What is done with the record behind it: RETURNING.
+                    self.byte()?;
+                    return Err(self.unsupported());
+                }
+                store
+            }
+            code::DECLARE_VARIABLE => {
+                self.word()?;
+                self.data_type()?;
+                Statement::Block(Vec::new())
             }
             code::MODIFY => {
                 let from = self.context()?;
@@ -113,6 +129,12 @@ impl Reader<'_> {
             }
             _ => return Err(self.unsupported()),
         })
+    }
+
+    fn store(&mut self, overriding: Option<Overriding>) -> Result<Statement> {
+        self.marks()?;
+        let relation = self.stored_relation()?;
+        Ok(Statement::Store { relation, overriding, body: self.boxed_statement()? })
     }
 
     /// Hints to the engine that wrote them: a number behind the number of its bytes.
@@ -154,6 +176,7 @@ impl Reader<'_> {
                 let context = self.context()?;
                 Ok(Target::Field(Field { context, name: FieldName::Id(self.word()?) }))
             }
+            code::VARIABLE => self.word().map(Target::Variable),
             _ => Err(self.unexpected("assignment target")),
         }
     }

@@ -86,6 +86,8 @@ pub enum Statement {
     Store {
         /// In which relation.
         relation: Relation,
+        /// Which values identity columns get, if that is said.
+        overriding: Option<Overriding>,
         /// What gives its fields values.
         body: Box<Statement>,
     },
@@ -102,6 +104,15 @@ pub enum Statement {
     Erase(Context),
 }
 
+/// Which values win in identity columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overriding {
+    /// Those that the server makes.
+    User,
+    /// Those that are given.
+    System,
+}
+
 /// Where a value goes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
@@ -109,6 +120,8 @@ pub enum Target {
     Parameter(Parameter),
     /// A field of a record that is being stored or modified.
     Field(Field),
+    /// A variable: nobody reads it here, so what counts is that the value is computed.
+    Variable(u16),
 }
 
 /// An item of a message, with the item that says whether it is NULL.

@@ -1,8 +1,8 @@
 //! Requests as Firebird's preprocessor writes them, cut and bent ones, and any bytes.
 
 use farbird_blr::{
-    Comparison, Condition, DEPTH_MAX, Expression, FieldName, RecordSource, RelationName, Statement, Target,
-    parse,
+    Comparison, Condition, DEPTH_MAX, Expression, FieldName, Overriding, RecordSource, RelationName,
+    Statement, Target, parse,
 };
 use farbird_types::isc;
 
@@ -58,6 +58,45 @@ fn a_loop_with_a_message_each_way_is_understood() {
     let Statement::Send { body, .. } = &**body else { panic!("{body:?}") };
     let Statement::Block(assignments) = &**body else { panic!("{body:?}") };
     assert!(matches!(assignments.as_slice(), [Statement::Assign { target: Target::Parameter(_), .. }, _]));
+}
+
+/// What gbak stores the rows of a table with: blr_loop, blr_receive, blr_store3 (its clause, blr_marks), and nothing behind it.
+fn store(clause: u8, behind: u8) -> Vec<u8> {
+    let mut code =
+        vec![VERSION, BEGIN, 4, 0, 1, 0, 8, 0, 9, 12, 0, 213, clause, 217, 1, 0x10, 74, 1, b'T', 0];
+    code.extend([BEGIN, 1, 25, 0, 0, 0, 23, 0, 1, b'A', END, behind, END, END_OF_CODE]);
+    code
+}
+
+#[test]
+fn rows_are_stored_over_what_identity_columns_would_make() {
+    for (clause, wanted) in [(1, Overriding::User), (2, Overriding::System)] {
+        let request = parse(&store(clause, 45)).unwrap();
+        let Statement::Block(statements) = &request.body else { panic!("{request:?}") };
+        let [_, Statement::Loop(body)] = statements.as_slice() else { panic!("{statements:?}") };
+        let Statement::Receive { body, .. } = &**body else { panic!("{body:?}") };
+        assert!(
+            matches!(&**body, Statement::Store { overriding: Some(clause), .. } if *clause == wanted),
+            "{body:?}"
+        );
+    }
+    assert!(parse(&store(3, 45)).expect_err("no such clause").has(isc::SYNTAXERR));
+    assert!(parse(&store(2, BEGIN)).expect_err("something behind it").has(isc::WISH_LIST));
+}
+
+#[test]
+fn a_generator_goes_on_into_a_variable() {
+    // blr_dcl_variable 0 of blr_int64; blr_assignment of blr_gen_id of G by the blr_literal 5 to blr_variable 0.
+    let mut code = vec![VERSION, BEGIN, 3, 0, 0, 16, 0, BEGIN, 1, 101, 1, b'G', 21, 16, 0];
+    code.extend(5_i64.to_le_bytes());
+    code.extend([26, 0, 0, END, END, END_OF_CODE]);
+    let request = parse(&code).unwrap();
+    let Statement::Block(statements) = &request.body else { panic!("{request:?}") };
+    let [_, Statement::Block(inside)] = statements.as_slice() else { panic!("{statements:?}") };
+    let [Statement::Assign { value, target: Target::Variable(0) }] = inside.as_slice() else {
+        panic!("{inside:?}")
+    };
+    assert!(matches!(value, Expression::Generator(name, _) if name == "G"));
 }
 
 #[test]

@@ -203,6 +203,7 @@ impl World {
             }),
             context_variables: Mutex::new(BTreeMap::new()),
             watched_definitions: Mutex::default(),
+            restored: Mutex::default(),
             interrupt,
             activity: Mutex::new(Activity::default()),
             budget: budget.open(),

@@ -17,6 +17,7 @@ use crate::binding::Bindings;
 use crate::definition::WatchedDefinition;
 use crate::interrupt::Interrupt;
 use crate::parameters::{AttachOptions, TransactionParameters};
+use crate::restored_rows::RestoredRows;
 use crate::trace::Tracer;
 
 /// One attachment's identity, settings and activity.
@@ -40,6 +41,8 @@ pub struct Session {
     pub context_variables: Mutex<BTreeMap<String, String>>,
     /// Definitions whose triggers are running, the innermost last: the namespace DDL_TRIGGER.
     pub watched_definitions: Mutex<Vec<Arc<WatchedDefinition>>>,
+    /// What it has stored into system tables, if gbak restores a database by it.
+    pub restored: Mutex<Option<Box<RestoredRows>>>,
     /// Stops what is running.
     pub interrupt: Arc<Interrupt>,
     /// What MON$TRANSACTIONS and MON$STATEMENTS show of it.

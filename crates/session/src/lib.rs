@@ -11,6 +11,7 @@
 //! | `events` | events that transactions post when they commit, and who waits for them |
 //! | `backups` | what a server has noted of the backups that it makes by itself |
 //! | `external` | databases elsewhere, for EXECUTE STATEMENT ON EXTERNAL |
+//! | `restored_rows` | what gbak has stored into system tables, until definitions are made of it |
 //! | `external_files` | the folders whose files external tables may read and append to |
 //! | `trace` | trace sessions: what happens, told to those who ask for it while it happens |
 //! | `mapping` | as whom somebody who has logged in works in a database |
@@ -34,6 +35,7 @@ mod idle;
 mod interrupt;
 pub mod mapping;
 mod parameters;
+mod restored_rows;
 pub mod trace;
 mod type_names;
 pub mod users;
@@ -49,4 +51,5 @@ pub use parameters::{
     AttachOptions, ClientDescription, CreateDatabaseOptions, Isolation, TableReservation,
     TransactionParameters,
 };
+pub use restored_rows::{RestoredRows, TransactionNumber};
 pub use type_names::TypeNames;

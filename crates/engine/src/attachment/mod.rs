@@ -17,6 +17,7 @@ mod login;
 mod maintenance;
 mod repeated;
 mod requests;
+mod restoring;
 mod scroll;
 mod session_statement;
 mod shutdown;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use farbird_store::{Counted, PageCounters, SessionRelations, Tally};
-use farbird_types::{Result, ZoneId};
+use farbird_types::{Error, Result, ZoneId};
 use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, BlobHandle, RequestHandle, StatementHandle, TransactionHandle};
@@ -48,6 +49,7 @@ use crate::session::{Activity, Interrupt, Session, SessionSettings};
 use crate::system::{of_session, pages_of};
 
 pub(crate) use login::MappedLogin;
+pub(crate) use restoring::DatabaseRestore;
 
 use blobs::OpenBlob;
 use known_blobs::KnownBlobs;
@@ -84,6 +86,10 @@ pub struct Attachment {
     has_shut_down: bool,
     /// What a check by it has found.
     verification: Option<DatabaseReport>,
+    /// What gbak restores by it.
+    restoring: Option<Box<dyn DatabaseRestore>>,
+    /// What a restore that has ended has not made.
+    restore_warnings: Option<Error>,
 }
 
 impl Attachment {
@@ -125,6 +131,7 @@ impl Attachment {
             trusted_role,
             context_variables: Mutex::new(BTreeMap::new()),
             watched_definitions: Mutex::default(),
+            restored: Mutex::default(),
             interrupt,
             activity: Mutex::new(Activity::default()),
             budget: database.budget.open(),
@@ -148,6 +155,8 @@ impl Attachment {
             has_created: false,
             has_shut_down: false,
             verification: None,
+            restoring: None,
+            restore_warnings: None,
         }
     }
 
@@ -237,7 +246,8 @@ impl Attachment {
     /// # Errors
     /// `isc_no_priv` unless the user is an administrator or was granted DROP DATABASE, `isc_obj_in_use` if others are
     /// attached; this session then goes on with its transactions, so it is handed back.
-    pub fn drop_database(mut self) -> std::result::Result<(), (Box<Attachment>, farbird_types::Error)> {
+    pub fn drop_database(mut self) -> std::result::Result<(), (Box<Attachment>, Error)> {
+        self.restoring = None;
         let allowed = check_drop_database(&self.database().catalog(), &self.session);
         if let Err(error) = allowed.and_then(|()| self.databases.check_alone(self.database())) {
             return Err((Box::new(self), error));
@@ -265,6 +275,7 @@ impl Attachment {
 
     fn let_go(&mut self, delete_database: bool) -> Result<()> {
         let was_connected = self.connected;
+        self.restoring = None;
         if self.database.is_some() && !delete_database {
             self.end_session();
         }

@@ -231,7 +231,13 @@ impl Attachment {
             database: Dialect::numbered(self.database().catalog().database.dialect),
             any_type,
         };
-        let tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
+        let mut tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
+        if self.restoring.is_some() {
+            self.make_inserted_table(transaction, &tree.kind)?;
+            if self.sets_number_of_names(sql, &tree.kind) {
+                tree = Arc::new(farbird_sql::parse_statement("EXECUTE BLOCK AS BEGIN END", &options)?);
+            }
+        }
         self.prepare_parsed(handle, transaction, tree, sql.into(), dialect, memory)
     }
 

@@ -142,8 +142,15 @@ impl Attachment {
         if self.is_prepared(handle) {
             return self.commit_prepared(handle);
         }
+        if self.restoring.is_some() {
+            self.restore_before_commit(handle)?;
+        }
         self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
-        self.commit_quietly(handle)
+        self.commit_quietly(handle)?;
+        if self.restoring.is_some() {
+            self.restore_behind_commit(handle);
+        }
+        Ok(())
     }
 
     /// Commits without firing triggers.
@@ -188,8 +195,17 @@ impl Attachment {
     /// Commits and goes on with the same snapshot.
     pub fn commit_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
         self.check_open()?;
+        if self.restoring.is_some() {
+            self.restore_before_commit(handle)?;
+        }
         self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
-        self.end_and_tell("COMMIT_RETAINING", handle, |attachment| attachment.commit_retaining_untold(handle))
+        self.end_and_tell("COMMIT_RETAINING", handle, |attachment| {
+            attachment.commit_retaining_untold(handle)
+        })?;
+        if self.restoring.is_some() {
+            self.restore_behind_commit(handle);
+        }
+        Ok(())
     }
 
     fn commit_retaining_untold(&mut self, handle: TransactionHandle) -> Result<()> {
@@ -219,7 +235,11 @@ impl Attachment {
             return self.roll_back_prepared(handle);
         }
         self.fire_regardless(DatabaseEvent::TransactionRollback, self.transaction(handle)?);
-        self.rollback_quietly(handle)
+        self.rollback_quietly(handle)?;
+        if self.restoring.is_some() {
+            self.restore_behind_rollback(handle);
+        }
+        Ok(())
     }
 
     /// Undoes everything without firing triggers.

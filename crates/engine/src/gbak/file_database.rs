@@ -1,6 +1,8 @@
-//! A database file as a backup in gbak's format reads it: by statements, in one snapshot.
+//! A database as a backup in gbak's format reads it: by statements, in one snapshot. A file that nobody has open, or what an
+//! attachment sees.
 
 use std::cell::RefCell;
+use std::ops::DerefMut;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,9 +59,9 @@ impl From<std::io::Error> for CopyError {
     }
 }
 
-/// A database file that nobody has open, attached for reading.
-pub struct FileDatabase {
-    attachment: RefCell<Attachment>,
+/// A database file that nobody has open, attached for reading; or, behind a reference, a database that somebody is attached to.
+pub struct FileDatabase<A = Box<Attachment>> {
+    attachment: RefCell<A>,
     transaction: TransactionHandle,
 }
 
@@ -86,11 +88,18 @@ impl FileDatabase {
             read_only: true,
             ..TransactionParameters::default()
         })?;
-        Ok(FileDatabase { attachment: RefCell::new(attachment), transaction })
+        Ok(FileDatabase { attachment: RefCell::new(Box::new(attachment)), transaction })
     }
 }
 
-impl Database for FileDatabase {
+impl<'a> FileDatabase<&'a mut Attachment> {
+    /// What an attachment sees in a transaction.
+    pub(super) fn attached(attachment: &'a mut Attachment, transaction: TransactionHandle) -> Self {
+        FileDatabase { attachment: RefCell::new(attachment), transaction }
+    }
+}
+
+impl<A: DerefMut<Target = Attachment>> Database for FileDatabase<A> {
     type Error = CopyError;
 
     fn query(&self, sql: &str, row: &mut RowVisitor<'_, CopyError>) -> Result<(), CopyError> {

@@ -5,8 +5,10 @@
 //! |---|---|
 //! | `schema` | the definitions of the backup |
 //! | `types`, `statements`, `tables` | definitions as SQL |
+//! | `maker` | what is made when |
 //! | `runner` | executing them, again and again as long as some still become possible |
 //! | `rows` | rows, straight into packed blocks |
+//! | `live` | what gbak restores into a server by requests |
 //! | `loader` | the transactions that they are in, committed beside |
 //! | `failure` | why a restore ends, and Firebird's status for it |
 //! | `finish` | owners, comments, privileges: what no statement says |
@@ -20,7 +22,9 @@
 mod failure;
 mod file_database;
 mod finish;
+mod live;
 mod loader;
+mod maker;
 mod rows;
 mod runner;
 mod schema;
@@ -29,18 +33,13 @@ mod statements;
 mod tables;
 mod types;
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use farbird_gbak::attribute::{
-    database, filter, function, generator, mapping, physical, procedure, publication, relation, trigger,
-};
+use farbird_gbak::attribute::{database, physical, relation};
 use farbird_gbak::{BackupReader, Record, RecordKind};
-use farbird_store::{
-    FileKind, SequenceId as StoreSequence, Store, StoreError, StoreOptions, TransactionOptions,
-};
+use farbird_store::{FileKind, StoreOptions, TransactionOptions};
 use farbird_types::{CharacterSet, Error, Result, isc};
 
 use crate::api::CreateDatabaseOptions;
@@ -48,32 +47,22 @@ use crate::backup::{
     BackupName, BackupProgress, BackupStage, CancelFlag, PendingFile, ProgressObserver, RestoreOptions,
     check_absent, check_replaceable,
 };
-use crate::catalog::Catalog;
 use crate::engine::Engine;
 use failure::{GbakError, GbakResult, status};
-use finish::objects;
 use loader::Loader;
+use maker::Maker;
 use rows::{Loaded, Loading};
 use runner::Runner;
 use schema::Schema;
-use statements::{Definition, Statements};
 
 pub use farbird_gbak::write;
 pub use farbird_gbak::{Contents, SPLIT_HEADER_BYTES, Volumes, is_gbak};
 pub use file_database::{CopyError, FileDatabase};
+pub use maker::Difference;
 pub use script::{Remainder, SCRIPT_HEAD};
 
 /// What a database reports whose backup says nothing of it.
 const DEFAULT_PAGE_SIZE: u32 = 8192;
-
-/// Something of the backup that is not in the restored database, or not as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// What, by kind and name: `filter NOTES`.
-    pub object: String,
-    /// Why.
-    pub reason: String,
-}
 
 /// What a restore has made of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -149,8 +138,7 @@ pub fn verify_gbak<'r>(input: impl Read + 'r, name: BackupName<'_>) -> Result<Co
 
 struct Restore<'r, 'o, 'p> {
     reader: BackupReader<'r>,
-    schema: Schema,
-    runner: Runner,
+    maker: Maker,
     loader: Loader,
     loaded: Loaded,
     summary: GbakSummary,
@@ -205,14 +193,15 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         };
         let loaded = Loaded::default();
         let loader = Loader::new(&runner.database().store, cancel);
-        let mut restore = Restore { reader, schema, loader, runner, loaded, summary, cancel, observer };
+        let maker = Maker::new(schema, runner, cancel);
+        let mut restore = Restore { reader, maker, loader, loaded, summary, cancel, observer };
         restore.run(record)?;
         restore.finish(read_only)?;
         // A definition that was interrupted may have been taken for one that is refused.
         restore.cancel.check()?;
         // The file is closed when nobody holds its store any more.
         drop(restore.loader);
-        restore.runner.close()?;
+        restore.maker.runner.close()?;
         Ok(restore.summary)
     }
 
@@ -220,10 +209,10 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         let mut record = first;
         // Definitions stand before the rows, except those that are about them.
         while !matches!(record.kind, RecordKind::RelationData | RecordKind::End) {
-            self.schema.add(record, None);
+            self.maker.schema.add(record, None);
             record = self.reader.next_record()?;
         }
-        let undone = self.begin()?;
+        let undone = self.maker.begin()?;
         while record.kind != RecordKind::End {
             match record.kind {
                 RecordKind::RelationData => {
@@ -233,12 +222,24 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
                 RecordKind::Data | RecordKind::Blob | RecordKind::Array | RecordKind::Burp => {
                     return Err(GbakError::Words("rows that belong to no table".to_owned()));
                 }
-                _ => self.schema.add(record, None),
+                _ => self.maker.schema.add(record, None),
             }
             record = self.reader.next_record()?;
         }
         self.loader.finish()?;
-        self.keys_and_code(undone)
+        let (rows, bytes) = (self.loaded.rows, self.reader.offset());
+        let observer = &mut self.observer;
+        self.maker.keys_and_code(undone, &mut |stage, object, indexes| {
+            observer(&BackupProgress {
+                stage,
+                object,
+                rows,
+                rows_total: 0,
+                indexes,
+                indexes_total: 0,
+                bytes,
+            });
+        })
     }
 
     fn report(&mut self, stage: BackupStage, object: &str) {
@@ -247,91 +248,10 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             object,
             rows: self.loaded.rows,
             rows_total: 0,
-            indexes: self.summary.indexes,
+            indexes: 0,
             indexes_total: 0,
             bytes: self.reader.offset(),
         });
-    }
-
-    fn differ(&mut self, object: impl Into<String>, reason: impl Into<String>) {
-        self.summary.differences.push(Difference { object: object.into(), reason: reason.into() });
-    }
-
-    /// What tables need, and tables. Gives what has to wait.
-    fn begin(&mut self) -> GbakResult<Vec<Definition>> {
-        let schema = std::mem::take(&mut self.schema);
-        let statements = Statements { schema: &schema };
-        let mut definitions = statements.collations();
-        let libraries = schema.functions.iter().filter(|it| is_of_library(&it.record));
-        definitions.extend(libraries.map(|it| statements.library_function(it)));
-        definitions.extend(statements.domains());
-        definitions.extend(statements.sequences());
-        definitions.extend(statements.exceptions());
-        // By the object of their definition.
-        let mut tables = HashMap::new();
-        for table in schema.relations.iter().filter(|it| !it.is_view()) {
-            let columns = statements.columns(table);
-            let definition = statements.table(table, &columns);
-            tables.insert(definition.object.clone(), (table, columns));
-            definitions.push(definition);
-        }
-        definitions.extend(routines(statements, false));
-        definitions.extend(statements.package_headers());
-        let failed = self.runner.run_all(definitions)?;
-        let mut waiting = Vec::new();
-        for (definition, error) in failed {
-            match tables.get(&definition.object) {
-                Some((table, columns)) => {
-                    waiting.extend(self.smaller_table(statements, table, columns, &error)?);
-                }
-                None => waiting.push(definition),
-            }
-        }
-        self.runner.commit()?;
-        self.schema = schema;
-        Ok(waiting)
-    }
-
-    /// Makes a table of those columns that can be had, after it failed as a whole. Gives those that may be had later.
-    fn smaller_table(
-        &mut self,
-        statements: Statements<'_>,
-        table: &schema::RelationRecords,
-        columns: &[tables::ColumnSql],
-        error: &Error,
-    ) -> GbakResult<Vec<Definition>> {
-        let (mut taken, mut later) = (Vec::new(), Vec::new());
-        for column in columns {
-            let probe = statements.table(table, &[taken.as_slice(), std::slice::from_ref(column)].concat());
-            if self.runner.is_possible(&probe.sql)? {
-                taken.push(column.clone());
-            } else {
-                later.push(column);
-            }
-        }
-        if taken.is_empty() {
-            self.differ(format!("table {}", table.name), error.to_string());
-            return Ok(Vec::new());
-        }
-        self.runner.run(&statements.table(table, &taken).sql)?;
-        let name = statements.name(&table.name);
-        let mut waiting = Vec::new();
-        for column in later {
-            let object = format!("column {} of table {}", column.name, table.name);
-            if !column.is_computed {
-                let reason = self.runner.run(&format!("ALTER TABLE {name} ADD {}", column.sql)).err();
-                let reason =
-                    reason.map_or_else(|| "it came behind the others".to_owned(), |it| it.to_string());
-                self.differ(object, reason);
-                continue;
-            }
-            waiting.push(Definition::new(object.clone(), format!("ALTER TABLE {name} ADD {}", column.sql)));
-            let position = column.position;
-            let to =
-                format!("ALTER TABLE {name} ALTER {} POSITION {position}", statements.name(&column.name));
-            waiting.push(Definition::new(format!("{object}: its position"), to));
-        }
-        Ok(waiting)
     }
 
     /// Indexes and rows of a table.
@@ -340,16 +260,16 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         let mut record = self.reader.next_record()?;
         while record.kind != RecordKind::RelationEnd {
             if record.kind != RecordKind::Data {
-                self.schema.add(record, Some(name));
+                self.maker.schema.add(record, Some(name));
                 record = self.reader.next_record()?;
                 continue;
             }
-            let Some(table) = self.schema.relation(name) else {
+            let Some(table) = self.maker.schema.relation(name) else {
                 return Err(GbakError::Words(format!("rows of table {name}, which is not there")));
             };
-            let catalog = self.runner.database().catalog();
+            let catalog = self.maker.runner.database().catalog();
             let made = catalog.relation(name).map(AsRef::as_ref);
-            let loading = Loading::of(&self.schema, table, made, &mut self.loader, &mut self.loaded)?;
+            let loading = Loading::of(&self.maker.schema, table, made, &mut self.loader, &mut self.loaded)?;
             let observer = &mut self.observer;
             record = loading.run(&mut self.reader, &mut |rows, bytes| {
                 observer(&BackupProgress {
@@ -367,100 +287,17 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         Ok(())
     }
 
-    /// Keys and indexes, then views, bodies, triggers, and whatever had to wait.
-    fn keys_and_code(&mut self, waiting: Vec<Definition>) -> GbakResult<()> {
-        let schema = std::mem::take(&mut self.schema);
-        let statements = Statements { schema: &schema };
-        // What waited may be a column that an index needs.
-        let mut undone = self.runner.run_all(waiting)?;
-        let (mut indexes, mut foreign, mut checks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut inactive = Vec::new();
-        let mut failed = Vec::new();
-        for table in schema.relations.iter().filter(|it| !it.is_view()) {
-            let keys = statements.keys(table);
-            indexes.extend(keys.indexes);
-            inactive.extend(keys.inactive);
-            foreign.extend(keys.foreign);
-            checks.extend(keys.checks);
-            self.build(keys.unique, &mut failed)?;
-        }
-        // Those of an expression may need a function: tried once more at the end.
-        self.build(indexes, &mut undone)?;
-        self.build(foreign, &mut failed)?;
-        let undone = undone.into_iter().map(|(definition, _)| definition);
-        let (heads, mut code): (Vec<_>, Vec<_>) =
-            undone.partition(|it| statements.drop_routine(&it.object).is_some());
-        code.extend(schema.relations.iter().filter(|it| it.is_view()).map(|it| statements.view(it)));
-        code.extend(statements.roles());
-        // Those of an expression may need a function.
-        code.extend(inactive);
-        code.extend(checks);
-        code.extend(routines(statements, true));
-        code.extend(statements.package_bodies());
-        code.extend(statements.triggers());
-        self.report(BackupStage::Finishing, "views, routines and triggers");
-        failed.extend(self.whole_routines(code, heads)?);
-        for (definition, _) in &failed {
-            // Its head without its body is of no use, unless others need it: calling it fails then.
-            if let Some(drop) = statements.drop_routine(&definition.object) {
-                drop_if_possible(&mut self.runner, &drop);
-            }
-        }
-        self.runner.commit()?;
-        for (definition, error) in failed {
-            self.differ(definition.object, error.to_string());
-        }
-        self.schema = schema;
-        Ok(())
-    }
-
-    /// Executes definitions, routines with their bodies among them. Those that need each other's heads, which had to wait
-    /// too, get them first: a head never comes behind its body, which it would replace.
-    fn whole_routines(
-        &mut self,
-        definitions: Vec<Definition>,
-        mut heads: Vec<Definition>,
-    ) -> GbakResult<runner::Failed> {
-        let refused = self.runner.run_all(definitions)?;
-        heads.retain(|head| refused.iter().any(|(it, _)| it.object == head.object));
-        if heads.is_empty() {
-            return Ok(refused);
-        }
-        self.runner.run_all(heads)?;
-        Ok(self.runner.run_all(refused.into_iter().map(|(definition, _)| definition).collect())?)
-    }
-
-    /// Executes what reads all rows of a table: once, since trying it again is expensive.
-    fn build(&mut self, definitions: Vec<Definition>, failed: &mut runner::Failed) -> GbakResult<()> {
-        for definition in definitions {
-            if self.cancel.is_raised() {
-                return Err(StoreError::Cancelled.into());
-            }
-            self.report(BackupStage::Indexes, &definition.object);
-            match self.runner.run(&definition.sql) {
-                Ok(()) => self.summary.indexes += 1,
-                Err(_) if self.cancel.is_raised() => return Err(StoreError::Cancelled.into()),
-                Err(error) => failed.push((definition, error)),
-            }
-            // Indexes are large: they are not kept in one transaction.
-            self.runner.commit()?;
-        }
-        Ok(())
-    }
-
     /// What no statement says, what is not there, and the figures.
     fn finish(&mut self, read_only: bool) -> GbakResult<()> {
-        self.left_out();
+        let mut changed = self.maker.last_objects(self.summary.format)?;
         let malformed: std::collections::BTreeMap<String, u64> = self.loaded.malformed.drain().collect();
         for (column, texts) in malformed {
             let reason =
                 format!("{texts} of its texts were not in its character set: their wrong bytes became ?");
-            self.differ(format!("column {column}"), reason);
+            self.maker.differ(format!("column {column}"), reason);
         }
-        let database = Arc::clone(self.runner.database());
+        let database = Arc::clone(self.maker.runner.database());
         let catalog = database.catalog();
-        self.sequence_values(&catalog, &database.store)?;
-        let mut changed = objects(&self.schema, self.summary.format, &catalog)?;
         if read_only {
             let described = changed.iter().find_map(|it| match it {
                 crate::catalog::CatalogObject::Database(properties) => Some(Arc::clone(properties)),
@@ -479,116 +316,10 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         transaction.commit()?;
         let Loaded { rows, blobs, blob_bytes, .. } = self.loaded;
         let bytes = self.reader.offset();
-        self.summary = GbakSummary { rows, blobs, blob_bytes, bytes, ..std::mem::take(&mut self.summary) };
+        let indexes = self.maker.indexes;
+        let differences = std::mem::take(&mut self.maker.differences);
+        let summary = std::mem::take(&mut self.summary);
+        self.summary = GbakSummary { rows, blobs, blob_bytes, indexes, bytes, differences, ..summary };
         Ok(())
     }
-
-    /// Sequences go on where they were, those behind identity columns too.
-    fn sequence_values(&self, catalog: &Catalog, store: &Store) -> GbakResult<()> {
-        let value = |record: &Record| {
-            record
-                .number(generator::VALUE_INT64)
-                .or_else(|| record.number(generator::VALUE))
-                .unwrap_or_default()
-        };
-        for record in self.schema.sequences() {
-            let made = record.name(generator::GENERATOR).and_then(|it| catalog.sequences.get(&it));
-            if let Some(made) = made {
-                store.sequence_set(StoreSequence(made.id.0), value(record))?;
-            }
-        }
-        for table in &self.schema.relations {
-            let Some(made) = catalog.relation(&table.name) else { continue };
-            for record in &table.fields {
-                let column = record.name(farbird_gbak::attribute::field::NAME).unwrap_or_default();
-                let identity = made.column(&column).and_then(|it| it.identity.as_ref());
-                let sequence = identity.and_then(|it| catalog.sequences.get(&it.sequence));
-                if let (Some(sequence), Some(record)) = (sequence, self.schema.identity_generator(record)) {
-                    store.sequence_set(StoreSequence(sequence.id.0), value(record))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// What there is no statement for.
-    fn left_out(&mut self) {
-        let mut differences = Vec::new();
-        let mut add = |object: String, reason: &str| {
-            differences.push(Difference { object, reason: reason.to_owned() });
-        };
-        let schema = &self.schema;
-        for record in schema.all(RecordKind::Filter) {
-            let name = record.name(filter::NAME).unwrap_or_default();
-            add(format!("filter {name}"), "filters are not supported");
-        }
-        for record in schema.all(RecordKind::Mapping) {
-            if finish::mapping(record).is_none() {
-                let name = record.name(mapping::NAME).unwrap_or_default();
-                add(format!("mapping {name}"), "its definition is not complete");
-            }
-        }
-        for record in schema.all(RecordKind::Publication) {
-            let name = record.name(publication::NAME).unwrap_or_default();
-            // Every database has this one.
-            if name != "RDB$DEFAULT" {
-                add(format!("publication {name}"), "replication is not supported");
-            }
-        }
-        if !schema.all(RecordKind::PublicationTable).is_empty() {
-            add("tables of publications".to_owned(), "replication is not supported");
-        }
-        if !schema.all(RecordKind::Files).is_empty() {
-            add("shadows".to_owned(), "shadows are not supported");
-        }
-        for routine in schema.functions.iter().filter(|it| it.package.is_none() && has_engine(&it.record)) {
-            add(format!("function {}", routine.name), "functions of external engines are not supported");
-        }
-        for routine in &schema.procedures {
-            if routine.package.is_none() && routine.record.bytes(procedure::ENGINE_NAME).is_some() {
-                add(format!("procedure {}", routine.name), "external procedures are not supported");
-            }
-        }
-        for record in schema.all(RecordKind::Trigger) {
-            let name = record.name(trigger::NAME).unwrap_or_default();
-            if record.bytes(trigger::ENGINE_NAME).is_some() {
-                add(format!("trigger {name}"), "external triggers are not supported");
-            }
-        }
-        self.summary.differences.extend(differences);
-    }
-}
-
-/// A routine that others need stays.
-fn drop_if_possible(runner: &mut Runner, drop: &str) {
-    if let Err(error) = runner.run(drop) {
-        tracing::debug!(%error, drop, "a routine without its body stays");
-    }
-}
-
-/// Whether a function is one of an engine of external routines (UDR).
-fn has_engine(record: &Record) -> bool {
-    record.bytes(function::ENGINE_NAME).is_some()
-}
-
-/// Whether a function is one of a library: DECLARE EXTERNAL FUNCTION.
-fn is_of_library(record: &Record) -> bool {
-    !has_engine(record) && record.name(function::MODULE_NAME).is_some_and(|module| !module.is_empty())
-}
-
-/// Procedures and functions, functions first: they are called in more places.
-fn routines(statements: Statements<'_>, with_body: bool) -> Vec<Definition> {
-    let schema = statements.schema;
-    let functions = schema
-        .functions
-        .iter()
-        .filter(|it| it.package.is_none() && !has_engine(&it.record) && !is_of_library(&it.record));
-    let procedures = schema
-        .procedures
-        .iter()
-        .filter(|it| it.package.is_none() && it.record.bytes(procedure::ENGINE_NAME).is_none());
-    functions
-        .map(|it| statements.function(it, with_body))
-        .chain(procedures.map(|it| statements.procedure(it, with_body)))
-        .collect()
 }

@@ -26,10 +26,13 @@ const PROBE: &str = "GBAK$PROBE";
 /// How often it is looked whether the restore is to stop.
 const LOOKS_APART: Duration = Duration::from_millis(50);
 
+/// How long it waits for a table. Who restores into a server works by two attachments, of which one would wait for the other for ever.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Definitions that were refused, with the last reason.
 pub(super) type Failed = Vec<(Definition, Error)>;
 
-/// The only attachment to a database that nobody else knows yet.
+/// An attachment to a database that is being restored, most often the only one.
 pub(super) struct Runner {
     attachment: Attachment,
     transaction: Option<TransactionHandle>,
@@ -57,9 +60,33 @@ impl Runner {
             client: ClientDescription::default(),
         };
         let attachment = Engine::new(options).create_database(path, create, attach, Arc::new(NoUsers))?;
+        Ok(Runner::by(attachment, create.dialect, cancel))
+    }
+
+    /// Another attachment to a database that somebody restores, and owns.
+    ///
+    /// # Errors
+    /// As [`Engine::attach`].
+    pub(super) fn beside(engine: &Arc<Engine>, owner: &Attachment) -> Result<Runner> {
+        let database = owner.database();
+        let dialect = database.catalog().database.dialect;
+        let attach = AttachOptions {
+            user: owner.session().options.user.clone(),
+            character_set: CharacterSet::UTF8,
+            dialect,
+            role: None,
+            time_zone: None,
+            no_database_triggers: true,
+            client: ClientDescription::default(),
+        };
+        let attachment = engine.attach(&database.path, attach, Arc::clone(&database.users))?;
+        Ok(Runner::by(attachment, dialect, &owner.interrupt().cancel))
+    }
+
+    fn by(attachment: Attachment, dialect: u8, cancel: &Arc<CancelFlag>) -> Runner {
         attachment.session().settings.lock().restores = true;
         stop_with(&attachment.interrupt(), cancel);
-        Ok(Runner { attachment, transaction: None, dialect: create.dialect })
+        Runner { attachment, transaction: None, dialect }
     }
 
     pub(super) fn database(&self) -> &Arc<Database> {
@@ -151,7 +178,11 @@ impl Runner {
         match self.transaction {
             Some(transaction) => Ok(transaction),
             None => {
-                let transaction = self.attachment.start_transaction(TransactionParameters::default())?;
+                let parameters = TransactionParameters {
+                    lock_timeout: Some(LOCK_TIMEOUT),
+                    ..TransactionParameters::default()
+                };
+                let transaction = self.attachment.start_transaction(parameters)?;
                 self.transaction = Some(transaction);
                 Ok(transaction)
             }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use farbird_gbak::attribute::{
-    check, collation, constraint, field, function, function_argument, generator, index, physical, procedure,
-    procedure_parameter, reference, relation, trigger,
+    check, collation, constraint, database, field, function, function_argument, generator, index, physical,
+    procedure, procedure_parameter, reference, relation, trigger,
 };
 use farbird_gbak::write::Definitions;
 use farbird_gbak::{Record, RecordKind};
@@ -179,6 +179,12 @@ impl Schema {
 
     pub(super) fn all(&self, kind: RecordKind) -> &[Record] {
         self.others.get(&kind).map_or(&[], |records| records.all.as_slice())
+    }
+
+    /// The character set that texts have by default.
+    pub(super) fn default_character_set(&self) -> CharacterSet {
+        let name = self.all(RecordKind::Database).first().and_then(|it| it.name(database::DFL_CHARSET));
+        name.and_then(|name| CharacterSet::by_name(&name)).unwrap_or(CharacterSet::NONE)
     }
 
     /// What of a kind has this name: the first one, as of a CHECK's two triggers. Nothing of kinds that have no names here.

@@ -1,5 +1,7 @@
 //! Definitions as SQL: what stands by itself, and routines, views and triggers.
 
+use std::collections::BTreeSet;
+
 use farbird_gbak::attribute::{
     collation as collation_attribute, exception, field, function, function_argument, generator, package,
     procedure, procedure_parameter, relation, role, trigger,
@@ -84,6 +86,19 @@ impl Statements<'_> {
         });
         named
             .map(|(name, record)| Definition::new(format!("domain {name}"), self.domain(name, record)))
+            .collect()
+    }
+
+    /// The CHECKs of domains that were made before these were known.
+    pub(super) fn domain_checks(self, made: &BTreeSet<String>) -> Vec<Definition> {
+        let object = |name: &String| format!("domain {name}");
+        let early = self.schema.domains.iter().filter(|(name, _)| made.contains(&object(name)));
+        early
+            .filter_map(|(name, record)| {
+                let check = record.source(field::VALIDATION_SOURCE2, Some(field::VALIDATION_SOURCE))?;
+                let sql = format!("ALTER DOMAIN {} ADD {check}", self.name(name));
+                Some(Definition::new(format!("the CHECK of {}", object(name)), sql))
+            })
             .collect()
     }
 

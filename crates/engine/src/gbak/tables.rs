@@ -11,6 +11,9 @@ use super::types;
 const PRESERVE_ROWS: i64 = 4;
 const DELETE_ROWS: i64 = 5;
 
+/// RDB$INDEX_INACTIVE of an index that gbak is going to activate.
+const DEFERRED: i64 = 3;
+
 /// Names that NOT NULL constraints have until the others are there, with the column behind.
 pub(super) const NOT_NULL_PREFIX: &str = "GBAK$NOT_NULL_";
 
@@ -159,7 +162,7 @@ impl Statements<'_> {
             if of_constraints.contains(&name) {
                 continue;
             }
-            let inactive = record.number(index::INACTIVE).is_some_and(|it| it != 0);
+            let inactive = !matches!(record.number(index::INACTIVE), None | Some(0 | DEFERRED));
             let indexes = if inactive { &mut keys.inactive } else { &mut keys.indexes };
             indexes.push(self.index(table, &name, record, inactive));
         }

@@ -8,6 +8,7 @@
 //! | `definitions` | the tables themselves, their domains, indexes and triggers |
 //! | `rows` | which rows a table has |
 //! | `row_set` | rows while they are made |
+//! | `restored` | what gbak has stored, to itself |
 //! | `tables`, `keys`, `code`, `access`, `constants`, `counters`, `monitor`, `statistics`, `watch` | the rows, by subject |
 //! | `type_numbers` | types as RDB$FIELDS shows them |
 
@@ -18,6 +19,7 @@ mod counters;
 mod keys;
 mod monitor;
 pub(crate) mod program;
+mod restored;
 mod row_set;
 mod rows;
 mod statistics;
@@ -27,4 +29,4 @@ mod watch;
 
 pub(crate) use counters::{of_session, pages_of};
 pub(crate) use monitor::stop;
-pub(crate) use rows::rows;
+pub(crate) use restored::rows;

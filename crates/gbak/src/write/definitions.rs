@@ -94,6 +94,30 @@ impl Definitions {
     /// # Errors
     /// Those of the database.
     pub fn read<D: Database>(database: &D) -> Result<Definitions, D::Error> {
+        let (reader, mut definitions) = Definitions::read_without_values(database)?;
+        let dialect = definitions.physical.number(physical::SQL_DIALECT).unwrap_or(3);
+        reader.sequence_values(&mut definitions.behind_tables, dialect)?;
+        Ok(definitions)
+    }
+
+    /// As [`Definitions::read`], of a database whose sequences are not there yet: `value` gives theirs.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn read_with_values<D: Database>(
+        database: &D,
+        value: impl Fn(&str) -> i64,
+    ) -> Result<Definitions, D::Error> {
+        let (_, mut definitions) = Definitions::read_without_values(database)?;
+        for record in definitions.behind_tables.iter_mut().filter(|it| it.kind == RecordKind::Generator) {
+            let value = value(&record.name(generator::GENERATOR).unwrap_or_default());
+            let bytes = value.to_le_bytes().to_vec();
+            record.attributes.push(Attribute { number: generator::VALUE_INT64, bytes });
+        }
+        Ok(definitions)
+    }
+
+    fn read_without_values<D: Database>(database: &D) -> Result<(Reader<'_, D>, Definitions), D::Error> {
         let reader = Reader { database, known: known_columns(database)? };
         let mut fields = reader.parts(&columns::FIELDS)?;
         let mut views = reader.parts(&columns::VIEW_RELATIONS)?;
@@ -134,15 +158,13 @@ impl Definitions {
         if let Some(record) = reader.records(&columns::DATABASE)?.into_iter().next() {
             definitions.database = record;
         }
-        let dialect = definitions.physical.number(physical::SQL_DIALECT).unwrap_or(3);
-        reader.sequence_values(&mut definitions.behind_tables, dialect)?;
         definitions.mark_computed();
         definitions.leave_long_mappings_out();
         definitions.name_security_classes();
         definitions.say_bounds();
         definitions.leave_collations_to_domains();
         definitions.leave_versions_of_libraries();
-        Ok(definitions)
+        Ok((reader, definitions))
     }
 
     /// A collation is made of the library that the other server has, whose version is another one.
@@ -228,6 +250,11 @@ impl Definitions {
                 record.attributes.push(number(field::COMPUTED_FLAG, 1));
             }
         }
+    }
+
+    /// What the database has and there are no records of.
+    pub fn without_records(&self) -> &[LeftOut] {
+        &self.without_records
     }
 
     /// All records as a backup has them, those of indexes with the name of their table.

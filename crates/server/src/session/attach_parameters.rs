@@ -73,8 +73,8 @@ pub(super) struct DatabaseParameters {
     pub(super) is_ahead: bool,
     /// How many EXECUTE STATEMENTs the session is to run inside of.
     pub(super) external_depth: u32,
-    /// Whether it is gbak that attaches.
-    pub(super) is_gbak: bool,
+    /// The version of gbak that attaches.
+    pub(super) gbak: Option<String>,
     /// Whether it is gfix that attaches.
     pub(super) is_gfix: bool,
     /// Rules of SET BIND, separated by semicolons.
@@ -103,7 +103,7 @@ impl DatabaseParameters {
             inline_blob_bytes: None,
             is_ahead: false,
             external_depth: 0,
-            is_gbak: false,
+            gbak: None,
             is_gfix: false,
             set_bind: String::new(),
             decfloat_round: String::new(),
@@ -145,7 +145,7 @@ impl DatabaseParameters {
                 dpb::EXT_CALL_DEPTH => {
                     parameters.external_depth = parameters.external_depth.max(external_depth(&item)?);
                 }
-                dpb::GBAK_ATTACH => parameters.is_gbak = true,
+                dpb::GBAK_ATTACH => parameters.gbak = Some(item.text()),
                 dpb::GFIX_ATTACH => parameters.is_gfix = true,
                 dpb::SET_DB_CHARSET => {
                     let name = item.text();
@@ -162,6 +162,22 @@ impl DatabaseParameters {
         }
         parameters.create.dialect = parameters.dialect;
         Ok(parameters)
+    }
+
+    /// Refuses what a restore by requests cannot do: attachments beside the one that creates the database, and texts in another
+    /// character set than they were stored in.
+    ///
+    /// # Errors
+    /// `isc_wish_list`.
+    pub(super) fn check_restore(&self) -> Result<()> {
+        let refused = |why: &str| Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(why));
+        if self.parallel_workers.is_some_and(|workers| workers > 1) {
+            return refused("gbak -c -parallel: one attachment restores; farbird restore is faster");
+        }
+        if self.character_set != CharacterSet::NONE {
+            return refused("gbak -c -fix_fss_metadata");
+        }
+        Ok(())
     }
 
     /// How many threads its statements may use, if it says so. As in Firebird a negative number is one, and 0 too.

@@ -24,7 +24,12 @@ impl Session {
         let transaction = self.objects.transaction(handle)?;
         let result = self.attachment()?.commit(transaction);
         self.forget_if_ended(handle);
-        result.map(|()| Response::success())
+        result?;
+        let mut response = Response::success();
+        if let Some(warnings) = self.attachment()?.take_restore_warnings() {
+            response.status = response.status.with_warnings(&warnings);
+        }
+        Ok(response)
     }
 
     pub(super) fn rollback(&mut self, handle: Handle) -> Result<Response> {

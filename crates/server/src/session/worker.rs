@@ -611,6 +611,9 @@ impl Worker {
         let maintenance = match pending.kind {
             AttachKind::Create => {
                 parameters.check_create(&name)?;
+                if parameters.gbak.is_some() {
+                    parameters.check_restore()?;
+                }
                 Maintenance::default()
             }
             _ => maintenance::parse(&pending.attach.parameters)?,
@@ -628,17 +631,12 @@ impl Worker {
             client: self.client_description(&parameters, identity),
         };
         let creates = pending.kind == AttachKind::Create;
-        if creates && parameters.is_gbak {
-            let why = "gbak -c without -se: it would write into the system tables, and they are not stored; use gbak -c -se \
-                       HOST:service_mgr or farbird restore";
-            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(why));
-        }
         let attached =
             self.attach_to(pending.kind, identity, &name, &path, &parameters, &maintenance, options.clone());
         let attachment = attached.inspect_err(|error| {
             traced::tell_failed_attach(self.shared.engine.traces(), &path, &options, creates, error);
         })?;
-        if parameters.is_gbak
+        if parameters.gbak.is_some()
             && pending.kind != AttachKind::Create
             && let Some(definition) = attachment.compiled_definition()
         {
@@ -692,7 +690,13 @@ impl Worker {
             AttachKind::Create if !identity.admin => {
                 Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(name))
             }
-            AttachKind::Create => engine.create_database(path, &parameters.create, options, users),
+            AttachKind::Create => match &parameters.gbak {
+                Some(version) => {
+                    let is_of_3 = version.contains("V3.");
+                    engine.create_restored_database(path, &parameters.create, options, users, is_of_3)
+                }
+                None => engine.create_database(path, &parameters.create, options, users),
+            },
             // Nobody but an origin knows of programs that have not asked yet.
             _ if parameters.is_ahead && self.introduction.is_some() => {
                 engine.attach_ahead(path, options, users)?.ok_or_else(|| Error::new(isc::WISH_LIST))

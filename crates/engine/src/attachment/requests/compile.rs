@@ -6,10 +6,13 @@ use farbird_blr as blr;
 use farbird_sql::ast;
 use farbird_types::{Error, Result, isc};
 
-use super::program::{Instruction, Program, QueryNumber, Source, unsupported};
+use super::program::{Instruction, Program, QueryNumber, Source, SystemChange, unsupported};
 use super::translate::{Known, Translator, column, comparison, name};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Relation, RelationKind};
 use crate::session::Session;
+
+/// In no statement.
+const NOWHERE: QueryNumber = QueryNumber::MAX;
 
 /// Compiles a request.
 ///
@@ -21,6 +24,7 @@ pub(super) fn compile(catalog: &Arc<Catalog>, session: &Session, request: blr::R
         instructions: Vec::new(),
         labels: Vec::new(),
         changes_rows: false,
+        restores: session.restored.lock().is_some(),
     };
     compiler.statement(&request.body)?;
     let Compiler { translator, instructions, changes_rows, .. } = compiler;
@@ -34,6 +38,8 @@ struct Compiler<'a> {
     /// Labels of the statements around, with the jumps that leave them.
     labels: Vec<(u8, Vec<usize>)>,
     changes_rows: bool,
+    /// Whether gbak restores a database: it stores into system tables.
+    restores: bool,
 }
 
 impl Compiler<'_> {
@@ -61,6 +67,17 @@ impl Compiler<'_> {
                 self.statement(body)
             }
             blr::Statement::Select(choices) => self.select(choices),
+            blr::Statement::Assign { value: blr::Expression::Generator(name, increment), target }
+                if self.restores =>
+            {
+                let increment = self.translator.source(increment)?;
+                let name = name.clone();
+                self.restore(SystemChange::AddToSequence { name: name.clone(), increment });
+                if let blr::Target::Parameter(parameter) = target {
+                    self.instructions.push(Instruction::Assign(Source::Sequence(name), *parameter));
+                }
+                Ok(())
+            }
             blr::Statement::Assign { value, target: blr::Target::Parameter(parameter) } => {
                 let source = self.translator.source(value)?;
                 self.instructions.push(Instruction::Assign(source, *parameter));
@@ -69,6 +86,7 @@ impl Compiler<'_> {
             blr::Statement::Assign { target: blr::Target::Field(_), .. } => {
                 Err(unsupported("an assignment to a field of a record that is not being stored or modified"))
             }
+            blr::Statement::Assign { target: blr::Target::Variable(_), .. } => Err(unsupported("a variable")),
             blr::Statement::If { condition, then, otherwise } => {
                 let query = self.translator.condition_query(condition)?;
                 let branch = self.instructions.len();
@@ -108,7 +126,7 @@ impl Compiler<'_> {
                 }
                 Ok(())
             }
-            blr::Statement::Store { relation, body } => self.store(relation, body),
+            blr::Statement::Store { relation, overriding, body } => self.store(relation, *overriding, body),
             blr::Statement::Modify { from, to, body } => self.modify(*from, *to, body),
             blr::Statement::Erase(context) => self.erase(*context),
         }
@@ -148,8 +166,19 @@ impl Compiler<'_> {
         self.instructions.push(Instruction::Change(query));
     }
 
-    fn store(&mut self, relation: &blr::Relation, body: &blr::Statement) -> Result<()> {
+    fn store(
+        &mut self,
+        relation: &blr::Relation,
+        overriding: Option<blr::Overriding>,
+        body: &blr::Statement,
+    ) -> Result<()> {
         let stored = self.translator.relation(&relation.name)?;
+        if self.restores_into(&stored) {
+            self.translator.know(relation.context, Known::Relation(Arc::clone(&stored)), NOWHERE);
+            let values = self.places(&stored, body, relation.context)?;
+            self.restore(SystemChange::Store { relation: stored, values });
+            return Ok(());
+        }
         let query = self.translator.begin_query();
         self.translator.know(relation.context, Known::Relation(Arc::clone(&stored)), query);
         let mut columns = Vec::new();
@@ -165,7 +194,10 @@ impl Compiler<'_> {
         let insert = ast::Insert {
             table: ast::ChangedTable { name: name(&stored.name), alias: None },
             columns,
-            overriding: None,
+            overriding: overriding.map(|it| match it {
+                blr::Overriding::User => ast::Overriding::UserValue,
+                blr::Overriding::System => ast::Overriding::SystemValue,
+            }),
             source,
             returning: None,
             position: ast::Position::default(),
@@ -178,6 +210,12 @@ impl Compiler<'_> {
     fn modify(&mut self, from: blr::Context, to: blr::Context, body: &blr::Statement) -> Result<()> {
         let relation = self.translator.record(from)?;
         self.translator.know_again(to, from)?;
+        if self.restores_into(&relation) {
+            let key = self.key_of(from)?;
+            let values = self.places(&relation, body, to)?;
+            self.restore(SystemChange::Modify { relation, key, values });
+            return Ok(());
+        }
         let query = self.translator.begin_query();
         let mut changes = Vec::new();
         for (field, value) in assignments(body, to)? {
@@ -211,6 +249,11 @@ impl Compiler<'_> {
 
     fn erase(&mut self, context: blr::Context) -> Result<()> {
         let relation = self.translator.record(context)?;
+        if self.restores_into(&relation) {
+            let key = self.key_of(context)?;
+            self.restore(SystemChange::Erase { relation, key });
+            return Ok(());
+        }
         let query = self.translator.begin_query();
         let rows = ast::ChangedRows::Where(self.is_record(context, query)?);
         let delete = ast::Delete {
@@ -226,6 +269,37 @@ impl Compiler<'_> {
         self.translator.end_query(query, ast::StatementKind::Delete(Box::new(delete)));
         self.change(query);
         Ok(())
+    }
+
+    fn restores_into(&self, relation: &Relation) -> bool {
+        self.restores && relation.kind == RelationKind::System
+    }
+
+    fn restore(&mut self, change: SystemChange) {
+        self.changes_rows = true;
+        self.instructions.push(Instruction::Restore(change));
+    }
+
+    /// The key of the record that a loop is at.
+    fn key_of(&mut self, context: blr::Context) -> Result<Source> {
+        self.translator.outer_field(&blr::Field { context, name: blr::FieldName::DbKey })
+    }
+
+    /// What is assigned to the fields of a record, by the places of their columns.
+    fn places(
+        &mut self,
+        relation: &Relation,
+        body: &blr::Statement,
+        context: blr::Context,
+    ) -> Result<Vec<(usize, Source)>> {
+        let mut places = Vec::new();
+        for (field, value) in assignments(body, context)? {
+            let name = self.translator.column_name(field)?;
+            let place = relation.columns.iter().position(|column| column.name == name);
+            let place = place.ok_or_else(|| Error::internal("a field that was found is no column"))?;
+            places.push((place, self.translator.source(value)?));
+        }
+        Ok(places)
     }
 
     /// The record that a loop is at, by its key.

@@ -34,6 +34,9 @@ const BLR_BYTE_BYTES: usize = 256;
 /// Most instances of a request (Firebird's MAX_CLONES).
 const INSTANCES_MAX: usize = 1000;
 
+/// Where owners of tables are.
+const RELATIONS: &str = "RDB$RELATIONS";
+
 /// A compiled request and its instances.
 pub(super) struct RequestSlot {
     program: Arc<Program>,
@@ -56,6 +59,7 @@ impl Attachment {
         }
         let memory = self.session.budget.charge(blr.len().saturating_mul(BLR_BYTE_BYTES))?;
         let request = farbird_blr::parse(blr)?;
+        self.make_stored_table(&request.body)?;
         let program = compile::compile(&self.database().catalog(), &self.session, request)?;
         let handle = RequestHandle(self.new_handle());
         let slot = RequestSlot { program: Arc::new(program), instances: BTreeMap::new(), _memory: memory };
@@ -77,6 +81,10 @@ impl Attachment {
         self.transaction(transaction)?;
         let slot = self.requests.get_mut(&request).ok_or_else(bad_handle)?;
         let program = Arc::clone(&slot.program);
+        if self.restoring.is_some() && program.modifies(RELATIONS) {
+            self.note_owners_told(transaction);
+        }
+        let slot = self.requests.get_mut(&request).ok_or_else(bad_handle)?;
         let mut instance = match slot.instances.remove(&level) {
             Some(instance) => instance,
             None if slot.instances.len() >= INSTANCES_MAX => {

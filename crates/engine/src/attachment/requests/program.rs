@@ -9,6 +9,8 @@ use std::sync::Arc;
 use farbird_sql::ast;
 use farbird_types::{Error, SqlType, Value, isc};
 
+use crate::catalog::Relation;
+
 /// A compiled request.
 pub(super) struct Program {
     pub(super) messages: Vec<farbird_blr::Message>,
@@ -43,6 +45,8 @@ pub(super) enum Source {
     Column(QueryNumber, usize),
     /// The only value of the only row of a query.
     Query(QueryNumber),
+    /// What a sequence has come to in a restore.
+    Sequence(String),
 }
 
 /// A step. Numbers of steps say where to go on.
@@ -54,6 +58,8 @@ pub(super) enum Instruction {
     Assign(Source, farbird_blr::Parameter),
     /// Stores, modifies or erases.
     Change(QueryNumber),
+    /// Does so with a row of a system table: gbak restores a database.
+    Restore(SystemChange),
     /// Waits until a message has been taken.
     Send(u8),
     /// Waits for one of some messages.
@@ -63,7 +69,37 @@ pub(super) enum Instruction {
     JumpUnless(QueryNumber, usize),
 }
 
+/// What gbak does with a system table.
+pub(super) enum SystemChange {
+    /// Values by the columns' places.
+    Store {
+        relation: Arc<Relation>,
+        values: Vec<(usize, Source)>,
+    },
+    Modify {
+        relation: Arc<Relation>,
+        key: Source,
+        values: Vec<(usize, Source)>,
+    },
+    Erase {
+        relation: Arc<Relation>,
+        key: Source,
+    },
+    /// GEN_ID of a sequence that may only have been stored yet.
+    AddToSequence {
+        name: String,
+        increment: Source,
+    },
+}
+
 impl Program {
+    /// Whether it may change rows of a system table of this name.
+    pub(super) fn modifies(&self, table: &str) -> bool {
+        self.instructions.iter().any(|one| {
+            matches!(one, Instruction::Restore(SystemChange::Modify { relation, .. }) if relation.name == table)
+        })
+    }
+
     /// What an instance takes: the values of its messages, and so many bytes for each query.
     pub(super) fn instance_bytes(&self, query_bytes: usize) -> usize {
         let items = self.messages.iter().flat_map(|message| &message.items);

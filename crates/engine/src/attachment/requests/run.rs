@@ -6,15 +6,16 @@
 use std::sync::Arc;
 
 use farbird_types::convert::cast;
-use farbird_types::{ColumnType, Error, Result, Value, isc};
+use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
-use super::program::{Instruction, Program, QueryNumber, Source, declared_bytes};
+use super::program::{Instruction, Program, QueryNumber, Source, SystemChange, declared_bytes};
 use crate::api::{
     ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, RowsWanted, StatementHandle, TransactionHandle,
 };
 use crate::attachment::Attachment;
 use crate::attachment::blob_text::for_old_programs;
 use crate::budget::{Account, Charge};
+use crate::catalog::Relation;
 
 /// Rows that a loop takes at a time if nothing in its request changes any.
 const ROWS_AT_A_TIME: usize = 100;
@@ -248,6 +249,10 @@ impl Instance {
                     self.execute(attachment, program, *query, RowsWanted::Cursor)?;
                     State::At(step + 1)
                 }
+                Instruction::Restore(change) => {
+                    self.restore(attachment, program, change)?;
+                    State::At(step + 1)
+                }
                 Instruction::Send(message) => State::Sending(*message, step + 1),
                 Instruction::Receive(choices) => State::Receiving(choices.clone()),
                 Instruction::Jump(to) => State::At(*to),
@@ -347,6 +352,58 @@ impl Instance {
         attachment.execute(prepared.handle, Some(self.transaction), values, options)
     }
 
+    /// Does with a row of a system table what gbak wants.
+    fn restore(
+        &mut self,
+        attachment: &mut Attachment,
+        program: &Program,
+        change: &SystemChange,
+    ) -> Result<()> {
+        let transaction = self.transaction;
+        match change {
+            SystemChange::Store { relation, values } => {
+                let values = self.restored_values(attachment, program, relation, values)?;
+                attachment.restore_row(transaction, relation, values)
+            }
+            SystemChange::Modify { relation, key, values } => {
+                let key = self.value(attachment, program, key)?;
+                let values = self.restored_values(attachment, program, relation, values)?;
+                attachment.restore_change(transaction, relation, &key, values)
+            }
+            SystemChange::Erase { relation, key } => {
+                let key = self.value(attachment, program, key)?;
+                attachment.restore_erasure(transaction, relation, &key)
+            }
+            SystemChange::AddToSequence { name, increment } => {
+                let increment = self.value(attachment, program, increment)?;
+                attachment.restore_sequence(transaction, name, &increment)
+            }
+        }
+    }
+
+    /// Values as columns of a system table have them, by the columns' places: what is in BLOBs as bytes.
+    fn restored_values(
+        &mut self,
+        attachment: &mut Attachment,
+        program: &Program,
+        relation: &Relation,
+        values: &[(usize, Source)],
+    ) -> Result<Vec<(usize, Value)>> {
+        let mut restored = Vec::with_capacity(values.len());
+        for (place, source) in values {
+            let Some(column) = relation.columns.get(*place) else { continue };
+            let value = match self.value(attachment, program, source)? {
+                Value::Null => Value::Null,
+                Value::Blob(id) if matches!(column.sql_type, SqlType::Blob { .. }) => {
+                    attachment.restored_blob(self.transaction, id)?
+                }
+                value => cast(&value, &column.sql_type, &attachment.cast_context())?,
+            };
+            restored.push((*place, value));
+        }
+        Ok(restored)
+    }
+
     fn prepare(&mut self, attachment: &mut Attachment, program: &Program, query: QueryNumber) -> Result<()> {
         let (Some(running), Some(definition)) = (self.statements.get_mut(query), program.queries.get(query))
         else {
@@ -412,6 +469,7 @@ impl Instance {
                 row.and_then(|row| row.get(*column)).cloned().unwrap_or_default()
             }
             Source::Query(query) => self.single(attachment, program, *query)?,
+            Source::Sequence(name) => Value::integer(attachment.restored_sequence(name)?),
         })
     }
 
