@@ -14,6 +14,8 @@ use farbird_store::check::{CheckReport, Finding, Location, check_pages};
 use farbird_store::{CancelFlag, IndexId, RelationId, RelationLayout, Store, StoreError, StoreOptions};
 use farbird_types::{Error, Result};
 
+use crate::budget::{Account, Limits};
+use crate::build_room::StatementRoom;
 use crate::catalog::layout::layout;
 use crate::catalog::{Catalog, CollationData, Relation};
 use crate::database::Database;
@@ -124,12 +126,13 @@ pub fn check_database(
         Ok(store) => {
             prepared = prepared_in(&store);
             let catalog = load_catalog(&store, &mut report);
+            let room = room_of(&Account::server(Limits::default()));
             let layouts = names.learn(&catalog);
             let mut told = |at: farbird_store::check::CheckProgress| {
                 let table = at.relation.map(|relation| names.relation(relation));
                 progress(CheckStep::Contents { table, done: at.done, total: at.total });
             };
-            let mut contents = store.check(&layouts, &mut told, cancel).map_err(Error::from)?;
+            let mut contents = store.check(&layouts, &room, &mut told, cancel).map_err(Error::from)?;
             let mut begun = |table: &str| progress(CheckStep::References { table: table.to_owned() });
             check_references(&store, &catalog, &mut contents, &mut begun, cancel).map_err(Error::from)?;
             let mut findings = report.findings;
@@ -150,9 +153,15 @@ pub fn check_open_database(database: &Database, cancel: &Arc<CancelFlag>) -> Res
     let catalog = database.catalog();
     let layouts = names.learn(&catalog);
     let failed = |error| database.status(error);
-    let mut report = database.store.check(&layouts, &mut |_| {}, cancel).map_err(failed)?;
+    let room = room_of(&database.budget);
+    let mut report = database.store.check(&layouts, &room, &mut |_| {}, cancel).map_err(failed)?;
     check_references(&database.store, &catalog, &mut report, &mut |_| {}, cancel).map_err(failed)?;
     Ok(DatabaseReport { prepared: prepared_in(&database.store), ..names.report(report) })
+}
+
+/// What sorting keys may take.
+fn room_of(account: &Arc<Account>) -> StatementRoom {
+    StatementRoom::new(&account.statement(), account.parallel_workers())
 }
 
 fn prepared_in(store: &Store) -> Vec<u64> {

@@ -120,11 +120,16 @@ impl<'a> Input<'a> {
         if length > 8 {
             return Err(self.damaged("a number of more than eight bytes"));
         }
+        let length = usize::from(length);
+        if let Some(bytes) = self.buffer.get(self.at..self.end).and_then(|here| here.get(..length)) {
+            self.at += length;
+            return Ok(little_endian(bytes));
+        }
         let mut bytes = [0; 8];
-        for place in bytes.iter_mut().take(length.into()) {
+        for place in bytes.iter_mut().take(length) {
             *place = self.byte()?;
         }
-        Ok(little_endian(bytes.get(..length.into()).unwrap_or_default()))
+        Ok(little_endian(bytes.get(..length).unwrap_or_default()))
     }
 
     /// A length of four bytes, lowest first.

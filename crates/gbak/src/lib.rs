@@ -32,7 +32,7 @@ pub mod write;
 pub use fault::{Fault, Result};
 pub use reader::{ArrayHeader, BackupReader, BlobHeader, Header};
 pub use record::{Attribute, Record, RecordKind};
-pub use row::{FieldKind, RowField, RowFormat};
+pub use row::{FieldKind, FieldValue, RowBytes, RowField, RowFormat, RowPlaces};
 pub use verify::{Contents, verify};
 pub use volumes::{SPLIT_HEADER_BYTES, SplitHeader, Volumes};
 

@@ -60,8 +60,8 @@ pub struct ArrayHeader {
 pub struct BackupReader<'a> {
     input: Input<'a>,
     header: Header,
-    /// Bytes of a row.
-    row: Vec<u8>,
+    /// Bytes of an array.
+    array: Vec<u8>,
 }
 
 impl<'a> BackupReader<'a> {
@@ -92,7 +92,7 @@ impl<'a> BackupReader<'a> {
             date: record.name(backup::DATE).unwrap_or_default(),
         };
         let input = if flag(backup::ZIP) { input.unpack() } else { input };
-        Ok(BackupReader { input, header, row: Vec::new() })
+        Ok(BackupReader { input, header, array: Vec::new() })
     }
 
     /// What the backup says of itself.
@@ -118,11 +118,11 @@ impl<'a> BackupReader<'a> {
         record::read(&mut self.input)
     }
 
-    /// Appends the values of a row.
+    /// Appends the bytes of a row, without runs.
     ///
     /// # Errors
-    /// [`Fault::Damaged`] if it does not fit `format`.
-    pub fn row(&mut self, format: &RowFormat, values: &mut Vec<Value>) -> Result<()> {
+    /// [`Fault::Damaged`] if it is longer than a row of `format` can be; whether it is long enough [`RowFormat::find`] says.
+    pub fn row(&mut self, format: &RowFormat, out: &mut Vec<u8>) -> Result<()> {
         self.expect(data::LENGTH, "a row without its length")?;
         let mut length = self.input.number()?;
         if self.header.transportable {
@@ -132,14 +132,15 @@ impl<'a> BackupReader<'a> {
         self.expect(data::DATA, "a row without its bytes")?;
         let length = usize::try_from(length).ok().filter(|length| *length <= format.bytes_max());
         let length = length.ok_or_else(|| self.input.damaged("a row that is too long for its table"))?;
-        self.row.clear();
         match self.header.compressed {
-            true => self.input.take_runs(length, &mut self.row)?,
-            false => self.input.take(length, &mut self.row)?,
+            true => self.input.take_runs(length, out),
+            false => self.input.take(length, out),
         }
-        format
-            .decode(&self.row, self.header.transportable, values)
-            .ok_or_else(|| self.input.damaged("a row that is too short for its table"))
+    }
+
+    /// What is wrong with a row that ends here and in which [`RowFormat::find`] does not find all fields.
+    pub fn short_row(at: u64) -> Fault {
+        Fault::Damaged { at, what: "a row that is too short for its table" }
     }
 
     /// What is said of a BLOB; its segments follow.
@@ -163,12 +164,11 @@ impl<'a> BackupReader<'a> {
         }
     }
 
-    /// The next segment of a BLOB, into an empty `out`.
+    /// Appends the next segment of a BLOB.
     ///
     /// # Errors
     /// [`Fault::Eof`], damage.
     pub fn segment(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        out.clear();
         let length = u16::from_le_bytes([self.input.byte()?, self.input.byte()?]);
         self.input.take(length.into(), out)
     }
@@ -206,10 +206,10 @@ impl<'a> BackupReader<'a> {
         kind: FieldKind,
         count: u64,
     ) -> Result<Option<Vec<Value>>> {
-        self.row.clear();
+        self.array.clear();
         let bytes = usize::try_from(header.bytes).unwrap_or(usize::MAX);
-        self.input.take(bytes, &mut self.row)?;
-        Ok(decode_elements(kind, &self.row, self.header.transportable, count))
+        self.input.take(bytes, &mut self.array)?;
+        Ok(decode_elements(kind, &self.array, self.header.transportable, count))
     }
 
     fn bounds(&mut self) -> Result<Vec<(i64, i64)>> {
@@ -234,9 +234,9 @@ impl<'a> BackupReader<'a> {
     pub fn skip(&mut self, bytes: u32) -> Result<()> {
         let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
         while left > 0 {
-            self.row.clear();
+            self.array.clear();
             let piece = left.min(1 << 16);
-            self.input.take(piece, &mut self.row)?;
+            self.input.take(piece, &mut self.array)?;
             left -= piece;
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Rows as bytes: transportable ones are in XDR (docs: RFC 4506), native ones as Firebird has them in memory.
 
+use std::ops::Range;
+
 use farbird_types::decimal::Decimal;
 use farbird_types::{CharacterSet, Date, Text, Time, TimeTz, Timestamp, TimestampTz, Value, ZoneId};
 
@@ -170,46 +172,97 @@ impl RowFormat {
             .sum::<usize>()
     }
 
-    /// Reads a row: a value for each field, in order; NULL where a BLOB or an array may follow.
-    pub(crate) fn decode(&self, bytes: &[u8], transportable: bool, values: &mut Vec<Value>) -> Option<()> {
-        match transportable {
-            true => self.decode_transportable(bytes, values),
-            false => self.decode_native(bytes, values),
+    /// Finds the fields of a row; `None` if its bytes are too few for them.
+    pub fn find(&self, row: RowBytes<'_>, places: &mut RowPlaces) -> Option<()> {
+        places.fields.clear();
+        places.nulls.clear();
+        match row.transportable {
+            true => self.find_transportable(row.bytes, places),
+            false => self.find_native(row.bytes, places),
         }
     }
 
-    fn decode_transportable(&self, bytes: &[u8], values: &mut Vec<Value>) -> Option<()> {
-        let start = values.len();
+    fn find_transportable(&self, bytes: &[u8], places: &mut RowPlaces) -> Option<()> {
         let mut xdr = Xdr { rest: bytes };
         for field in &self.fields {
-            values.push(xdr.value(field.kind)?);
+            let start = bytes.len() - xdr.rest.len();
+            xdr.skip(field.kind)?;
+            places.fields.push(start..bytes.len() - xdr.rest.len());
         }
-        for value in values.get_mut(start..)? {
-            if xdr.long()? != 0 {
-                *value = Value::Null;
-            }
+        for _ in &self.fields {
+            places.nulls.push(xdr.long()? != 0);
         }
         Some(())
     }
 
-    fn decode_native(&self, bytes: &[u8], values: &mut Vec<Value>) -> Option<()> {
-        let start = values.len();
+    fn find_native(&self, bytes: &[u8], places: &mut RowPlaces) -> Option<()> {
         let mut offset = 0;
         for field in &self.fields {
             let (alignment, length) = field.kind.native();
             offset = usize::next_multiple_of(offset, alignment);
-            let slice = bytes.get(offset..offset.checked_add(length)?)?;
-            values.push(native_value(field.kind, slice)?);
-            offset += length;
+            let end = offset.checked_add(length).filter(|end| *end <= bytes.len())?;
+            places.fields.push(offset..end);
+            offset = end;
         }
-        for value in values.get_mut(start..)? {
+        for _ in &self.fields {
             offset = offset.next_multiple_of(2);
-            if bytes.get(offset..offset + 2)? != [0, 0] {
-                *value = Value::Null;
-            }
+            places.nulls.push(bytes.get(offset..offset + 2)? != [0, 0]);
             offset += 2;
         }
         Some(())
+    }
+
+    /// The value of a field of a row: NULL where a BLOB or an array may follow.
+    pub fn field<'r>(&self, row: RowBytes<'r>, places: &RowPlaces, field: usize) -> Option<FieldValue<'r>> {
+        let kind = self.fields.get(field)?.kind;
+        if *places.nulls.get(field)? {
+            return Some(FieldValue::Other(Value::Null));
+        }
+        let bytes = row.bytes.get(places.fields.get(field)?.clone())?;
+        match row.transportable {
+            true => Xdr { rest: bytes }.value(kind),
+            false => native_value(kind, bytes),
+        }
+    }
+}
+
+/// The bytes of a row as a backup has them, but for the runs.
+#[derive(Debug, Clone, Copy)]
+pub struct RowBytes<'r> {
+    /// All of them.
+    pub bytes: &'r [u8],
+    /// Whether they are in XDR: [`crate::Header::transportable`].
+    pub transportable: bool,
+}
+
+/// Where the fields of a row are. May be used for one row after the other.
+#[derive(Debug, Clone, Default)]
+pub struct RowPlaces {
+    fields: Vec<Range<usize>>,
+    nulls: Vec<bool>,
+}
+
+/// The value of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FieldValue<'r> {
+    /// A text, where it stands in the row.
+    Text {
+        /// Its bytes.
+        bytes: &'r [u8],
+        /// That of the backup's definition.
+        character_set: CharacterSet,
+    },
+    /// Anything else.
+    Other(Value),
+}
+
+impl FieldValue<'_> {
+    /// The value on its own.
+    pub fn into_value(self) -> Value {
+        match self {
+            FieldValue::Text { bytes, character_set } => Value::Text(Text::new(bytes, character_set)),
+            FieldValue::Other(value) => value,
+        }
     }
 }
 
@@ -233,20 +286,20 @@ pub(crate) fn decode_elements(
         // How many bytes they take natively.
         xdr.long()?;
         while !xdr.rest.is_empty() && (values.len() as u64) < count {
-            values.push(xdr.value(kind)?);
+            values.push(xdr.value(kind)?.into_value());
         }
         return Some(values);
     }
     let (_, width) = kind.native();
     for slice in bytes.chunks_exact(width.max(1)).take(usize::try_from(count).unwrap_or(usize::MAX)) {
-        values.push(native_value(kind, slice)?);
+        values.push(native_value(kind, slice)?.into_value());
     }
     Some(values)
 }
 
 /// What a text makes of its bytes.
-fn text(bytes: &[u8], character_set: CharacterSet) -> Value {
-    Value::Text(Text::new(bytes, character_set))
+fn text(bytes: &[u8], character_set: CharacterSet) -> FieldValue<'_> {
+    FieldValue::Text { bytes, character_set }
 }
 
 /// Numbers of a row, each in the order that the row's form has.
@@ -284,14 +337,15 @@ fn number_of(kind: FieldKind, Numbers { first, second }: Numbers) -> Value {
 }
 
 /// The value of a field of a native row.
-fn native_value(kind: FieldKind, slice: &[u8]) -> Option<Value> {
+fn native_value(kind: FieldKind, slice: &[u8]) -> Option<FieldValue<'_>> {
     let number = |range: std::ops::Range<usize>| {
         let bytes = slice.get(range)?;
         let mut whole = [0; 8];
         whole.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(u64::from_le_bytes(whole))
     };
-    let pair = |first, second| Some(number_of(kind, Numbers { first, second }));
+    let other = |value| Some(FieldValue::Other(value));
+    let pair = |first, second| other(number_of(kind, Numbers { first, second }));
     match kind {
         FieldKind::Text { character_set, .. } => Some(text(slice, character_set)),
         FieldKind::Varying { character_set, length } => {
@@ -301,16 +355,16 @@ fn native_value(kind: FieldKind, slice: &[u8]) -> Option<Value> {
         FieldKind::CString { character_set, .. } => {
             Some(text(slice.split(|byte| *byte == 0).next()?, character_set))
         }
-        FieldKind::Boolean => Some(Value::Boolean(slice.first()? != &0)),
+        FieldKind::Boolean => other(Value::Boolean(slice.first()? != &0)),
         FieldKind::Short { scale } => {
             let bytes = <[u8; 2]>::try_from(slice).ok()?;
-            Some(Value::Integer { unscaled: i16::from_le_bytes(bytes).into(), scale })
+            other(Value::Integer { unscaled: i16::from_le_bytes(bytes).into(), scale })
         }
         FieldKind::Int128 { .. } | FieldKind::DecFloat34 => pair(number(8..16)?, number(0..8)?),
         FieldKind::Timestamp => pair(number(0..4)? << 32 | number(4..8)?, 0),
         FieldKind::TimeTz { .. } => pair(number(0..4)?, number(4..6)?),
         FieldKind::TimestampTz { .. } => pair(number(0..4)? << 32 | number(4..8)?, number(8..10)?),
-        FieldKind::Blob | FieldKind::Array => Some(Value::Null),
+        FieldKind::Blob | FieldKind::Array => other(Value::Null),
         _ => pair(number(0..slice.len().min(8))?, 0),
     }
 }
@@ -343,7 +397,34 @@ impl<'a> Xdr<'a> {
         u16::try_from(self.long()? & 0xffff).ok()
     }
 
-    fn value(&mut self, kind: FieldKind) -> Option<Value> {
+    /// Passes over a value.
+    fn skip(&mut self, kind: FieldKind) -> Option<()> {
+        let length = match kind {
+            FieldKind::Text { length, .. } => usize::from(length),
+            FieldKind::Varying { length, .. } | FieldKind::CString { length, .. } => {
+                self.short_length()?.min(length).into()
+            }
+            FieldKind::Boolean
+            | FieldKind::Short { .. }
+            | FieldKind::Long { .. }
+            | FieldKind::Float
+            | FieldKind::Date
+            | FieldKind::Time => 4,
+            FieldKind::Int64 { .. }
+            | FieldKind::Double
+            | FieldKind::DecFloat16
+            | FieldKind::Timestamp
+            | FieldKind::Blob
+            | FieldKind::Array => 8,
+            FieldKind::Int128 { .. } | FieldKind::DecFloat34 => 16,
+            FieldKind::TimeTz { extended } => 8 + 4 * usize::from(extended),
+            FieldKind::TimestampTz { extended } => 12 + 4 * usize::from(extended),
+        };
+        self.rest = self.rest.get(length.next_multiple_of(4)..)?;
+        Some(())
+    }
+
+    fn value(&mut self, kind: FieldKind) -> Option<FieldValue<'a>> {
         let (first, second) = match kind {
             FieldKind::Text { length, character_set } => {
                 return Some(text(self.opaque(length)?, character_set));
@@ -352,10 +433,12 @@ impl<'a> Xdr<'a> {
                 let used = self.short_length()?.min(length);
                 return Some(text(self.opaque(used)?, character_set));
             }
-            FieldKind::Boolean => return Some(Value::Boolean(self.opaque(1)? != [0])),
+            FieldKind::Boolean => {
+                return Some(FieldValue::Other(Value::Boolean(self.opaque(1)? != [0])));
+            }
             FieldKind::Blob | FieldKind::Array => {
                 self.hyper()?;
-                return Some(Value::Null);
+                return Some(FieldValue::Other(Value::Null));
             }
             FieldKind::Short { .. }
             | FieldKind::Long { .. }
@@ -377,7 +460,7 @@ impl<'a> Xdr<'a> {
                 zoned
             }
         };
-        Some(number_of(kind, Numbers { first, second }))
+        Some(FieldValue::Other(number_of(kind, Numbers { first, second })))
     }
 
     /// The offset that a zone had is not kept.

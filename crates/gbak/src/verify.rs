@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::attribute::{field, relation};
-use crate::{BackupReader, Fault, Record, RecordKind, Result, RowField, RowFormat};
+use crate::{BackupReader, Fault, Record, RecordKind, Result, RowBytes, RowField, RowFormat, RowPlaces};
 
 /// What is in a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,18 +74,22 @@ fn row_format(fields: &[Record], domains: &HashMap<String, Record>) -> Option<Ro
 /// Indexes and rows of a table, up to its end.
 fn table_data(reader: &mut BackupReader<'_>, format: &RowFormat, contents: &mut Contents) -> Result<()> {
     contents.tables += 1;
-    let (mut values, mut segment) = (Vec::new(), Vec::new());
+    let (mut row, mut places, mut segment) = (Vec::new(), RowPlaces::default(), Vec::new());
+    let transportable = reader.header().transportable;
     loop {
         match reader.next_record()?.kind {
             RecordKind::RelationEnd => return Ok(()),
             RecordKind::Data => {
-                values.clear();
-                reader.row(format, &mut values)?;
+                row.clear();
+                reader.row(format, &mut row)?;
+                let found = format.find(RowBytes { bytes: &row, transportable }, &mut places);
+                found.ok_or_else(|| BackupReader::short_row(reader.offset()))?;
                 contents.rows += 1;
             }
             RecordKind::Blob => {
                 let header = reader.blob()?;
                 for _ in 0..header.segments {
+                    segment.clear();
                     reader.segment(&mut segment)?;
                     contents.blob_bytes += segment.len() as u64;
                 }

@@ -58,7 +58,9 @@ fn flip(image: &Image, expected: &common::workload::Model, at: usize, bits: u8) 
         }
         Err(error) => panic!("{context}: {error}"),
     }
-    let full = store.check(&expected.schema.layouts(), &mut |_| (), &CancelFlag::new()).expect("check");
+    let full = store
+        .check(&expected.schema.layouts(), &farbird_store::AmpleRoom, &mut |_| (), &CancelFlag::new())
+        .expect("check");
     assert!(full.is_sound() || !report.is_sound(), "{context}: {:?}", full.findings);
     if report.is_sound() { Outcome::Harmless } else { Outcome::Named }
 }

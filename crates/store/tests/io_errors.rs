@@ -39,7 +39,8 @@ fn is_clear(error: &StoreError) -> bool {
 }
 
 fn check(store: &Store, layouts: &[Arc<farbird_store::RelationLayout>], at: &str) {
-    let report = store.check(layouts, &mut |_| (), &CancelFlag::new()).expect("check");
+    let report =
+        store.check(layouts, &farbird_store::AmpleRoom, &mut |_| (), &CancelFlag::new()).expect("check");
     assert!(report.is_sound(), "{at}: {:?}", report.findings);
 }
 

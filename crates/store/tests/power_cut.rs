@@ -61,7 +61,8 @@ impl Crash<'_> {
     /// Gives the number of BLOBs that nobody has.
     fn check(&self, store: &Store) -> u64 {
         let layouts = found_layouts(store);
-        let report = store.check(&layouts, &mut |_| (), &farbird_store::CancelFlag::new());
+        let report =
+            store.check(&layouts, &farbird_store::AmpleRoom, &mut |_| (), &farbird_store::CancelFlag::new());
         let report = report.unwrap_or_else(|error| self.fail(&format!("cannot be checked: {error}")));
         if !report.findings.is_empty() {
             self.fail(&format!("is damaged: {:?}", report.findings));

@@ -308,8 +308,9 @@ fn power_cuts_at_every_step_leave_nothing_half() {
             while store.sweep(10).expect("sweep") > 0 {}
             expect_whole(&store, &layout, has_happened, other.done <= point);
             let layouts = [Arc::clone(&layout)];
-            let report =
-                store.check(&layouts, &mut |_| (), &farbird_store::CancelFlag::new()).expect("check");
+            let report = store
+                .check(&layouts, &farbird_store::AmpleRoom, &mut |_| (), &farbird_store::CancelFlag::new())
+                .expect("check");
             assert_eq!(report.findings, [], "after change {point}");
             assert_eq!(report.orphan_blobs, 0, "after change {point}");
         }

@@ -637,7 +637,10 @@ fn run_random_transactions(options: &StoreOptions) {
         assert_eq!(bench.count(Space::Index(index)), committed.len(), "{index:?}");
     }
     let layouts = [Arc::clone(&bench.layout)];
-    let report = bench.store.check(&layouts, &mut |_| (), &CancelFlag::new()).expect("check");
+    let report = bench
+        .store
+        .check(&layouts, &farbird_store::AmpleRoom, &mut |_| (), &CancelFlag::new())
+        .expect("check");
     assert!(report.is_sound(), "{:?}", report.findings);
     assert_eq!(report.orphan_blobs, 0);
     let transaction = bench.begin();

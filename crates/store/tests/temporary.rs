@@ -33,7 +33,8 @@ fn insert_with_blob(transaction: &Transaction, layout: &RelationLayout, id: i64)
 /// Nothing is in the file that no relation of the catalog has; there is one without rows.
 fn assert_nothing_left(store: &Store) {
     while store.sweep(100).expect("sweep") > 0 {}
-    let report = store.check(&[layout()], &mut |_| (), &CancelFlag::new()).expect("check");
+    let report =
+        store.check(&[layout()], &farbird_store::AmpleRoom, &mut |_| (), &CancelFlag::new()).expect("check");
     assert!(report.is_sound(), "{report:?}");
     assert_eq!(
         (report.rows, report.entries, report.blobs, report.orphan_blobs, report.unknown_bytes),
@@ -71,7 +72,9 @@ fn rows_of_a_session_are_its_own_and_last_as_long_as_it() {
     assert_eq!(names(&of_session(&store, &mine), &layout), ["mine", "with a BLOB"]);
     // Beside a session that lasts nothing is amiss, and a sweep that has come to rest wakes when it ends.
     while store.sweep(100).expect("sweep") > 0 {}
-    let report = store.check(&[common::layout()], &mut |_| (), &CancelFlag::new()).expect("check");
+    let report = store
+        .check(&[common::layout()], &farbird_store::AmpleRoom, &mut |_| (), &CancelFlag::new())
+        .expect("check");
     assert_eq!((report.orphan_blobs, report.unknown_bytes), (0, 0), "{report:?}");
     drop(mine);
     assert_eq!(names(&of_session(&store, &others), &layout), ["another's"]);
@@ -167,7 +170,9 @@ fn a_row_keeps_the_blob_that_a_temporary_row_did_not_get() {
             transaction.commit().expect("commit");
             drop(session);
             while store.sweep(100).expect("sweep") > 0 {}
-            let report = store.check(&[lasting], &mut |_| (), &CancelFlag::new()).expect("check");
+            let report = store
+                .check(&[lasting], &farbird_store::AmpleRoom, &mut |_| (), &CancelFlag::new())
+                .expect("check");
             assert!(report.is_sound(), "{report:?}");
             assert_eq!((report.blobs, report.orphan_blobs, report.unknown_bytes), (1, 0, 0), "{report:?}");
             let reader = begin(&store, SNAPSHOT);

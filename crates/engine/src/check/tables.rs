@@ -6,7 +6,7 @@ use farbird_store::{CancelFlag, IndexId};
 use farbird_types::Result;
 
 use super::references::check_references_of;
-use super::{DatabaseReport, Names};
+use super::{DatabaseReport, Names, room_of};
 use crate::catalog::Relation;
 use crate::database::Database;
 
@@ -63,7 +63,8 @@ pub(crate) fn check_table(
         }
     }
     let failed = |error| database.status(error);
-    let mut report = database.store.check_relation(&layout, cancel).map_err(failed)?;
+    let room = room_of(&database.budget);
+    let mut report = database.store.check_relation(&layout, &room, cancel).map_err(failed)?;
     check_references_of(&database.store, &catalog, relation, &mut report, &mut |_| {}, cancel)
         .map_err(failed)?;
     Ok(names.report(report))

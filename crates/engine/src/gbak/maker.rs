@@ -28,6 +28,18 @@ pub struct Difference {
 /// Who is told what is done, with what, and how many indexes there are by now.
 pub(super) type Report<'a> = dyn FnMut(BackupStage, &str, u64) + 'a;
 
+/// Keys and indexes are committed when there are so many, or when so many rows were read for them.
+const DEFINITIONS_PER_COMMIT: usize = 256;
+const BUILT_ROWS_PER_COMMIT: u64 = 200_000;
+
+/// What was done about keys and indexes since the last commit.
+#[derive(Debug, Default)]
+struct Built {
+    definitions: usize,
+    /// Rows that were read for them.
+    rows: u64,
+}
+
 /// What is being made of a schema.
 pub(super) struct Maker {
     pub(super) schema: Schema,
@@ -35,6 +47,9 @@ pub(super) struct Maker {
     pub(super) cancel: Arc<CancelFlag>,
     /// Indexes that were built.
     pub(super) indexes: u64,
+    /// How many rows each table has that has some; `None`: nobody has counted them.
+    pub(super) rows_of: Option<HashMap<String, u64>>,
+    built: Built,
     pub(super) differences: Vec<Difference>,
     /// Why what was refused was.
     pub(super) refused: BTreeMap<String, Error>,
@@ -51,6 +66,8 @@ impl Maker {
             runner,
             cancel: Arc::clone(cancel),
             indexes: 0,
+            rows_of: None,
+            built: Built::default(),
             differences: Vec::new(),
             refused: BTreeMap::new(),
             made: BTreeSet::new(),
@@ -202,11 +219,15 @@ impl Maker {
         let mut failed = Vec::new();
         for table in schema.relations.iter().filter(|it| !it.is_view()) {
             let keys = statements.keys(table);
-            indexes.extend(keys.indexes);
+            let rows = self.rows_of.as_ref().map_or(BUILT_ROWS_PER_COMMIT, |counted| {
+                counted.get(&table.name).copied().unwrap_or_default()
+            });
+            let of_rows = |definitions: Vec<Definition>| definitions.into_iter().map(move |it| (rows, it));
+            indexes.extend(of_rows(keys.indexes));
             inactive.extend(keys.inactive);
-            foreign.extend(keys.foreign);
+            foreign.extend(of_rows(keys.foreign));
             checks.extend(keys.checks);
-            self.build(keys.unique, &mut failed, report)?;
+            self.build(of_rows(keys.unique), &mut failed, report)?;
         }
         // Those of an expression may need a function: tried once more at the end.
         self.build(indexes, &mut undone, report)?;
@@ -255,14 +276,14 @@ impl Maker {
         Ok(self.runner.run_all(refused.into_iter().map(|(definition, _)| definition).collect())?)
     }
 
-    /// Executes what reads all rows of a table: once, since trying it again is expensive.
+    /// Executes what reads all of so many rows of a table: once, since trying it again is expensive.
     fn build(
         &mut self,
-        definitions: Vec<Definition>,
+        definitions: impl IntoIterator<Item = (u64, Definition)>,
         failed: &mut Failed,
         report: &mut Report<'_>,
     ) -> GbakResult<()> {
-        for definition in definitions {
+        for (rows, definition) in definitions {
             if self.cancel.is_raised() {
                 return Err(StoreError::Cancelled.into());
             }
@@ -272,8 +293,13 @@ impl Maker {
                 Err(_) if self.cancel.is_raised() => return Err(StoreError::Cancelled.into()),
                 Err(error) => failed.push((definition, error)),
             }
-            // Indexes are large: they are not kept in one transaction.
-            self.runner.commit()?;
+            // Large indexes are not kept in one transaction; of small ones a commit for each would take most of the time.
+            self.built.definitions += 1;
+            self.built.rows = self.built.rows.saturating_add(rows);
+            if self.built.definitions >= DEFINITIONS_PER_COMMIT || self.built.rows >= BUILT_ROWS_PER_COMMIT {
+                self.runner.commit()?;
+                self.built = Built::default();
+            }
         }
         Ok(())
     }

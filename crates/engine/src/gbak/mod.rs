@@ -7,9 +7,12 @@
 //! | `types`, `statements`, `tables` | definitions as SQL |
 //! | `maker` | what is made when |
 //! | `runner` | executing them, again and again as long as some still become possible |
-//! | `rows` | rows, straight into packed blocks |
+//! | `columns` | what rows are made of, and how they become rows of the store |
+//! | `rows` | rows read |
 //! | `live` | what gbak restores into a server by requests |
-//! | `loader` | the transactions that they are in, committed beside |
+//! | `batch` | what of them goes from one thread to the next |
+//! | `filler` | the transactions that they are in |
+//! | `loader`, `stage` | the threads: reading, filling, committing |
 //! | `failure` | why a restore ends, and Firebird's status for it |
 //! | `finish` | owners, comments, privileges: what no statement says |
 //! | `file_database` | a database file as a backup for gbak reads it |
@@ -19,8 +22,11 @@
 //! - As with our own backups a database has its name only when it is whole ([`crate::backup`]).
 //! - Tables come first, then rows, then keys and indexes, then what is code. Foreign keys are looked at again, CHECKs are not.
 
+mod batch;
+mod columns;
 mod failure;
 mod file_database;
+mod filler;
 mod finish;
 mod live;
 mod loader;
@@ -29,6 +35,7 @@ mod rows;
 mod runner;
 mod schema;
 mod script;
+mod stage;
 mod statements;
 mod tables;
 mod types;
@@ -63,6 +70,8 @@ pub use script::{Remainder, SCRIPT_HEAD};
 
 /// What a database reports whose backup says nothing of it.
 const DEFAULT_PAGE_SIZE: u32 = 8192;
+/// More than a transaction of restored rows comes to, but for a single row with large BLOBs: they are written once, by the commit.
+const BLOB_BYTES_MAX: usize = 16 << 20;
 
 /// What a restore has made of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -184,7 +193,11 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             }
         };
         schema.dialect = create.dialect;
-        let store_options = StoreOptions { background_sweep: false, ..store_options.clone() };
+        let store_options = StoreOptions {
+            background_sweep: false,
+            blob_bytes_max: BLOB_BYTES_MAX.max(store_options.blob_bytes_max),
+            ..store_options.clone()
+        };
         let runner = Runner::create(path, &create, store_options, cancel)?;
         let summary = GbakSummary {
             format: reader.header().format,
@@ -226,7 +239,8 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             }
             record = self.reader.next_record()?;
         }
-        self.loader.finish()?;
+        self.loaded.malformed = self.loader.finish()?;
+        self.maker.rows_of = Some(std::mem::take(&mut self.loaded.rows_of));
         let (rows, bytes) = (self.loaded.rows, self.reader.offset());
         let observer = &mut self.observer;
         self.maker.keys_and_code(undone, &mut |stage, object, indexes| {
@@ -269,9 +283,11 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             };
             let catalog = self.maker.runner.database().catalog();
             let made = catalog.relation(name).map(AsRef::as_ref);
-            let loading = Loading::of(&self.maker.schema, table, made, &mut self.loader, &mut self.loaded)?;
+            let transportable = self.reader.header().transportable;
+            let into = (&mut self.loader, &mut self.loaded);
+            let loading = Loading::of(&self.maker.schema, table, made, transportable, into)?;
             let observer = &mut self.observer;
-            record = loading.run(&mut self.reader, &mut |rows, bytes| {
+            let (next, rows) = loading.run(&mut self.reader, &mut |rows, bytes| {
                 observer(&BackupProgress {
                     stage: BackupStage::Rows,
                     object: name,
@@ -282,6 +298,8 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
                     bytes,
                 });
             })?;
+            *self.loaded.rows_of.entry(name.to_owned()).or_default() += rows;
+            record = next;
         }
         self.summary.tables += 1;
         Ok(())

@@ -1,16 +1,16 @@
-//! Rows of a backup on their way into the store: straight into packed blocks, without statements; indexes come later.
+//! Rows of a backup, read: as bytes they go from the thread that reads them to the one that makes rows of the store of them,
+//! without statements; indexes come later.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farbird_gbak::attribute::field;
-use farbird_gbak::{BackupReader, FieldKind, Record, RecordKind, RowField, RowFormat};
-use farbird_store::{BlobOptions, RelationLayout, Transaction};
-use farbird_types::{
-    ArrayShape, BlobId, CastContext, CharacterSet, Error, SqlType, Text, Timestamp, Value, ZoneId, convert,
-};
+use farbird_gbak::{BackupReader, Record, RecordKind};
+use farbird_store::BlobOptions;
+use farbird_types::{ArrayShape, Error, SqlType};
 
-use super::failure::GbakError;
+use super::batch::{Batch, Item};
+use super::columns::{Columns, Malformed, Table, cast_context};
+use super::failure::{GbakError, GbakResult};
 use super::loader::Loader;
 use super::schema::{RelationRecords, Schema};
 use crate::catalog::{Relation, layout};
@@ -21,40 +21,40 @@ const ARRAY_BYTES_MAX: u64 = 128 << 20;
 /// How often the observer is told, and a wish to stop is heard.
 const ROWS_PER_REPORT: u64 = 1024;
 
-/// What was loaded, and what of it is not as it was.
+/// What was loaded.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     pub(super) rows: u64,
     pub(super) blobs: u64,
     pub(super) blob_bytes: u64,
-    /// Texts that were not in the character set of their column, by column.
-    pub(super) malformed: HashMap<String, u64>,
+    /// Rows of each table.
+    pub(super) rows_of: HashMap<String, u64>,
+    /// What is not as it was.
+    pub(super) malformed: Malformed,
 }
 
-/// Where a field of the backup goes.
-struct Target {
-    name: String,
-    /// RDB$FIELD_ID of the backup, and what it is.
-    source: RowField,
-    /// The slot of the column, and its type; none for a column that was not made.
-    column: Option<(usize, SqlType)>,
-    /// What an array's elements are: how they are written in the backup, and what they become.
-    array: Option<(FieldKind, Arc<ArrayShape>)>,
-}
-
-/// A table whose rows are being loaded.
+/// A table whose rows are being read.
 pub(super) struct Loading<'a> {
     loader: &'a mut Loader,
-    format: RowFormat,
-    targets: Vec<Target>,
-    /// Its layout; it has no indexes yet. None if there is no such table: its rows are passed over.
-    layout: Option<Arc<RelationLayout>>,
+    table: Source,
     loaded: &'a mut Loaded,
-    values: Vec<Value>,
-    row: Vec<Value>,
     segment: Vec<u8>,
-    /// Bytes of the row that is being read.
-    row_bytes: usize,
+}
+
+/// Where rows go.
+enum Source {
+    /// There is no such table: its rows are passed over.
+    PassedOver(Columns),
+    Loaded(Arc<Table>, Batch),
+}
+
+impl Source {
+    fn columns(&self) -> &Columns {
+        match self {
+            Source::PassedOver(columns) => columns,
+            Source::Loaded(table, _) => &table.columns,
+        }
+    }
 }
 
 impl<'a> Loading<'a> {
@@ -64,44 +64,24 @@ impl<'a> Loading<'a> {
     /// In words, if a field's type is not known.
     pub(super) fn of(
         schema: &Schema,
-        table: &RelationRecords,
+        records: &RelationRecords,
         made: Option<&Relation>,
-        loader: &'a mut Loader,
-        loaded: &'a mut Loaded,
-    ) -> Result<Loading<'a>, GbakError> {
-        let mut targets = Vec::new();
-        for record in &table.fields {
-            if record.number(field::COMPUTED_FLAG).is_some_and(|it| it != 0) {
-                continue;
+        transportable: bool,
+        (loader, loaded): (&'a mut Loader, &'a mut Loaded),
+    ) -> GbakResult<Loading<'a>> {
+        let columns = Columns::of(schema, records, made, transportable)?;
+        let table = match made.filter(|made| made.is_stored()) {
+            None => Source::PassedOver(columns),
+            Some(made) => {
+                let table = Arc::new(Table { layout: layout(made), columns });
+                let batch = Batch::new(&table);
+                Source::Loaded(table, batch)
             }
-            let name = record.name(field::NAME).unwrap_or_default();
-            let source = RowField::of(record, schema.domain_of(record)).ok_or_else(|| {
-                GbakError::Words(format!("table {}: the type of column {name} is not known", table.name))
-            })?;
-            let column = made.and_then(|made| made.column(&name)).filter(|it| it.computed_source.is_none());
-            let elements = RowField::element_of(record, schema.domain_of(record));
-            targets.push(Target {
-                array: elements.zip(column.and_then(|it| it.array.clone())),
-                source,
-                column: column.map(|it| (usize::from(it.field_id), it.sql_type)),
-                name: format!("{}.{name}", table.name),
-            });
-        }
-        let layout = made.filter(|made| made.is_stored()).map(layout);
-        Ok(Loading {
-            loader,
-            format: RowFormat { fields: targets.iter().map(|it| it.source).collect() },
-            targets,
-            layout,
-            loaded,
-            values: Vec::new(),
-            row: Vec::new(),
-            segment: Vec::new(),
-            row_bytes: 0,
-        })
+        };
+        Ok(Loading { loader, table, loaded, segment: Vec::new() })
     }
 
-    /// Loads all rows, from behind the mark of the first one. Gives the record behind the last one.
+    /// Loads all rows, from behind the mark of the first one. Gives the record behind the last one, and how many rows there were.
     ///
     /// # Errors
     /// Those of the backup and of the store.
@@ -109,99 +89,67 @@ impl<'a> Loading<'a> {
         mut self,
         reader: &mut BackupReader<'_>,
         observer: &mut dyn FnMut(u64, u64),
-    ) -> Result<Record, GbakError> {
-        let width = self.layout.as_ref().and_then(|it| it.current_format().map(|format| format.len()));
+    ) -> GbakResult<(Record, u64)> {
         let mut rows_read = 0_u64;
         loop {
-            let transaction = self.loader.transaction()?;
-            self.values.clear();
-            reader.row(&self.format, &mut self.values)?;
+            match &mut self.table {
+                Source::PassedOver(columns) => {
+                    self.segment.clear();
+                    reader.row(&columns.format, &mut self.segment)?;
+                }
+                Source::Loaded(table, batch) => {
+                    reader.row(&table.columns.format, &mut batch.bytes)?;
+                    batch.items.push(Item::Row { end: batch.bytes.len(), at: reader.offset() });
+                    self.loaded.rows += 1;
+                }
+            }
             rows_read += 1;
-            self.row.clear();
-            self.row.resize(width.unwrap_or_default(), Value::Null);
-            self.row_bytes = 0;
-            for index in 0..self.targets.len() {
-                self.place(index)?;
-            }
-            let next = self.contents(reader, &transaction)?;
-            if let Some(layout) = &self.layout {
-                transaction.insert(layout, &mut self.row)?;
-                self.loaded.rows += 1;
-            }
-            self.loader.inserted(transaction, self.row_bytes)?;
+            let next = self.contents(reader)?;
             if rows_read.is_multiple_of(ROWS_PER_REPORT) {
                 self.loader.check_cancelled()?;
                 observer(self.loaded.rows, reader.offset());
             }
             if next.kind != RecordKind::Data {
-                return Ok(next);
+                self.hand_on(true)?;
+                return Ok((next, rows_read));
             }
+            self.hand_on(false)?;
         }
     }
 
-    /// Puts a value into its slot.
-    fn place(&mut self, index: usize) -> Result<(), GbakError> {
-        let (Some(target), Some(value)) = (self.targets.get(index), self.values.get_mut(index)) else {
+    /// Hands on what was read, if that is enough or the table ends.
+    fn hand_on(&mut self, ends_table: bool) -> GbakResult<()> {
+        let Source::Loaded(table, batch) = &mut self.table else { return Ok(()) };
+        if !ends_table && !batch.is_full() {
             return Ok(());
-        };
-        let Some((slot, sql_type)) = &target.column else { return Ok(()) };
-        let value = std::mem::take(value);
-        self.row_bytes += match &value {
-            Value::Text(text) => text.bytes().len(),
-            _ => 8,
-        };
-        let value = match (value, sql_type) {
-            (Value::Text(text), SqlType::Text(column)) if text.character_set() == column.character_set => {
-                let (text, malformed) = fitted(text, column.varying, column.length_chars);
-                if malformed {
-                    *self.loaded.malformed.entry(target.name.clone()).or_default() += 1;
-                }
-                Value::Text(text)
-            }
-            (value, sql_type) if !is_of(&value, sql_type) => {
-                let context = CastContext {
-                    session_zone: ZoneId(u16::MAX),
-                    now: Timestamp::default,
-                    ..CastContext::UTC
-                };
-                convert::cast(&value, sql_type, &context)
-                    .map_err(|error| GbakError::Words(format!("column {}: {error}", target.name)))?
-            }
-            (value, _) => value,
-        };
-        if let Some(place) = self.row.get_mut(*slot) {
-            *place = value;
         }
-        Ok(())
+        batch.ends_table = ends_table;
+        let full = std::mem::replace(batch, Batch::new(table));
+        self.loader.load(full)
     }
 
     /// The BLOBs and arrays behind a row. Gives the record behind them.
-    fn contents(
-        &mut self,
-        reader: &mut BackupReader<'_>,
-        transaction: &Transaction,
-    ) -> Result<Record, GbakError> {
+    fn contents(&mut self, reader: &mut BackupReader<'_>) -> GbakResult<Record> {
         loop {
             let record = reader.next_record()?;
             match record.kind {
-                RecordKind::Blob => self.blob(reader, transaction)?,
-                RecordKind::Array => self.array(reader, transaction)?,
+                RecordKind::Blob => self.blob(reader)?,
+                RecordKind::Array => self.array(reader)?,
                 _ => return Ok(record),
             }
         }
     }
 
     /// An array of the size that its column has now.
-    fn array(&mut self, reader: &mut BackupReader<'_>, transaction: &Transaction) -> Result<(), GbakError> {
+    fn array(&mut self, reader: &mut BackupReader<'_>) -> GbakResult<()> {
         let header = reader.array()?;
         self.loader.check_cancelled()?;
-        let target = self.targets.iter().find(|it| it.source.number == header.field);
-        let target =
-            target.ok_or_else(|| GbakError::Words("an array that belongs to no column".to_owned()))?;
+        let target = self.table.columns().target(header.field, "an array")?;
         let (Some((slot, _)), Some((kind, shape))) = (&target.column, &target.array) else {
             return Ok(reader.skip(header.bytes)?);
         };
-        if self.layout.is_none() || u64::from(header.bytes) > ARRAY_BYTES_MAX {
+        let is_loaded = matches!(self.table, Source::Loaded(..));
+        if !is_loaded || u64::from(header.bytes) > ARRAY_BYTES_MAX {
             return Ok(reader.skip(header.bytes)?);
         }
         let refused = |error: Error| GbakError::Words(format!("column {}: {error}", target.name));
@@ -210,101 +158,57 @@ impl<'a> Loading<'a> {
             .ok_or_else(|| GbakError::Words(format!("column {}: an array that is damaged", target.name)))?;
         let bounds: Vec<(i32, i32)> = header.bounds.iter().filter_map(|it| as_bounds(*it)).collect();
         let places = shape.places(&bounds).map_err(refused)?;
-        let context =
-            CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default, ..CastContext::UTC };
+        let context = cast_context();
         let mut contents = ArrayContents::new(ArrayShape::clone(shape));
         for (place, element) in places.into_iter().zip(&elements) {
             contents.set(place, element, &context).map_err(refused)?;
         }
-        self.row_bytes += usize::try_from(header.bytes).unwrap_or(usize::MAX);
-        let id = contents.store(transaction).map_err(refused)?;
-        if let Some(place) = self.row.get_mut(*slot) {
-            *place = Value::Blob(id);
+        let (slot, bytes) = (*slot, usize::try_from(header.bytes).unwrap_or(usize::MAX));
+        if let Source::Loaded(_, batch) = &mut self.table {
+            batch.push_array(slot, contents, bytes);
         }
         Ok(())
     }
 
-    fn blob(&mut self, reader: &mut BackupReader<'_>, transaction: &Transaction) -> Result<(), GbakError> {
+    fn blob(&mut self, reader: &mut BackupReader<'_>) -> GbakResult<()> {
         let header = reader.blob()?;
-        let target = self.targets.iter().find(|it| it.source.number == header.field);
-        let target = target.ok_or_else(|| GbakError::Words("a blob that belongs to no column".to_owned()))?;
-        let column = target.column.as_ref().filter(|_| self.layout.is_some());
-        let Some((slot, SqlType::Blob { subtype, character_set, .. })) = column else {
+        let target = self.table.columns().target(header.field, "a blob")?;
+        let column = match &target.column {
+            Some((slot, SqlType::Blob { subtype, character_set, .. })) => {
+                Some((*slot, *subtype, *character_set))
+            }
+            _ => None,
+        };
+        let (Some((slot, subtype, character_set)), Source::Loaded(_, batch)) = (column, &mut self.table)
+        else {
             for _ in 0..header.segments {
+                self.segment.clear();
                 reader.segment(&mut self.segment)?;
             }
             return Ok(());
         };
-        let options = BlobOptions { stream: header.stream, subtype: *subtype, character_set: *character_set };
-        let mut writer = transaction.create_blob(options)?;
+        let options = BlobOptions { stream: header.stream, subtype, character_set };
+        batch.items.push(Item::Blob { slot, options });
         for number in 0..header.segments {
             if number.is_multiple_of(ROWS_PER_REPORT) {
                 self.loader.check_cancelled()?;
             }
-            reader.segment(&mut self.segment)?;
-            writer.write_segment(transaction, &self.segment)?;
-            self.loaded.blob_bytes += self.segment.len() as u64;
-            self.row_bytes += self.segment.len();
+            if let Source::Loaded(_, batch) = &mut self.table {
+                let before = batch.bytes.len();
+                reader.segment(&mut batch.bytes)?;
+                batch.items.push(Item::Segment { end: batch.bytes.len() });
+                self.loaded.blob_bytes += (batch.bytes.len() - before) as u64;
+            }
+            self.hand_on(false)?;
         }
-        let id: BlobId = writer.close(transaction)?;
+        if let Source::Loaded(_, batch) = &mut self.table {
+            batch.items.push(Item::BlobEnd);
+        }
         self.loaded.blobs += 1;
-        if let Some(place) = self.row.get_mut(*slot) {
-            *place = Value::Blob(id);
-        }
         Ok(())
     }
 }
 
 fn as_bounds((lower, upper): (i64, i64)) -> Option<(i32, i32)> {
     Some((i32::try_from(lower).ok()?, i32::try_from(upper).ok()?))
-}
-
-/// A text as its column has it: a CHAR is padded to characters, not to bytes. Whether its bytes had to be replaced.
-fn fitted(text: Text, varying: bool, length_chars: u32) -> (Text, bool) {
-    let set = text.character_set();
-    let mut bytes = text.bytes();
-    if !varying && set.bytes_per_character() > 1 {
-        let kept = set.byte_offset(bytes, usize::try_from(length_chars).unwrap_or(usize::MAX));
-        bytes = bytes.get(..kept).unwrap_or(bytes);
-    }
-    if !set.is_well_formed(bytes) {
-        return (replaced(bytes, set), true);
-    }
-    match bytes.len() == text.bytes().len() {
-        true => (text, false),
-        false => (Text::new(bytes, set), false),
-    }
-}
-
-/// A text whose bytes are none of its character set, as near as can be.
-fn replaced(bytes: &[u8], set: CharacterSet) -> Text {
-    let readable: String = set
-        .decode_lossy(bytes)
-        .chars()
-        .map(|it| if it == char::REPLACEMENT_CHARACTER { '?' } else { it })
-        .collect();
-    Text::encode(&readable, set).unwrap_or_else(|_| Text::new(vec![b'?'; bytes.len().min(1)], set))
-}
-
-/// Whether a value is of a type, as rows keep it.
-fn is_of(value: &Value, sql_type: &SqlType) -> bool {
-    match (value, sql_type) {
-        (Value::Null, _)
-        | (Value::Boolean(_), SqlType::Boolean)
-        | (Value::Float(_), SqlType::Float)
-        | (Value::Double(_), SqlType::Double)
-        | (Value::DecFloat(_), SqlType::DecFloat16 | SqlType::DecFloat34)
-        | (Value::Date(_), SqlType::Date)
-        | (Value::Time(_), SqlType::Time)
-        | (Value::Timestamp(_), SqlType::Timestamp)
-        | (Value::TimeTz(_), SqlType::TimeTz)
-        | (Value::TimestampTz(_), SqlType::TimestampTz) => true,
-        (Value::Integer { scale, .. }, SqlType::Exact { width, scale: column, .. }) => {
-            scale == column && *width != farbird_types::ExactWidth::Int128
-        }
-        (Value::Int128 { scale, .. }, SqlType::Exact { width, scale: column, .. }) => {
-            scale == column && *width == farbird_types::ExactWidth::Int128
-        }
-        _ => false,
-    }
 }

@@ -52,21 +52,88 @@ pub fn encode_row(format: &RecordFormat, row: &[Value], out: &mut Vec<u8>) -> Re
     if row.len() > columns.len() {
         return Err(EncodeError::TooManyValues { values: row.len(), columns: columns.len() });
     }
-    let start = out.len();
-    out.resize(start + null_bytes(columns.len()), 0);
-    for slot in row.len()..columns.len() {
-        set_null(&mut out[start..], slot);
+    let mut encoder = RowEncoder::begin(format, out);
+    for value in row {
+        encoder.value(value)?;
     }
-    for (slot, (value, sql_type)) in row.iter().zip(columns).enumerate() {
+    encoder.finish()
+}
+
+/// Appends a row to bytes value by value, in the order of its columns. If it fails, what it has appended is no row.
+#[derive(Debug)]
+pub struct RowEncoder<'r> {
+    columns: &'r [SqlType],
+    out: &'r mut Vec<u8>,
+    /// Where the row begins.
+    start: usize,
+    /// The column whose value comes next.
+    slot: usize,
+}
+
+impl<'r> RowEncoder<'r> {
+    /// Begins a row of this format.
+    pub fn begin(format: &'r RecordFormat, out: &'r mut Vec<u8>) -> RowEncoder<'r> {
+        let (columns, start) = (format.columns(), out.len());
+        out.resize(start + null_bytes(columns.len()), 0);
+        RowEncoder { columns, out, start, slot: 0 }
+    }
+
+    /// Appends the value of the next column.
+    ///
+    /// # Errors
+    /// If it does not fit the column's type, or there is no such column.
+    pub fn value(&mut self, value: &Value) -> Result<(), EncodeError> {
         if value.is_null() {
-            set_null(&mut out[start..], slot);
-        } else {
-            encode_single(value, sql_type, out).ok_or(EncodeError::WrongType { column: slot })?;
+            return self.null();
         }
+        let sql_type = self.next_column()?;
+        let wrong = EncodeError::WrongType { column: self.slot };
+        self.slot += 1;
+        encode_single(value, sql_type, self.out).ok_or(wrong)
     }
-    match out.len() - start {
-        size if size > ROW_BYTES_MAX => Err(EncodeError::TooLarge { size }),
-        _ => Ok(()),
+
+    /// Makes the next column NULL.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    pub fn null(&mut self) -> Result<(), EncodeError> {
+        self.next_column()?;
+        set_null(&mut self.out[self.start..], self.slot);
+        self.slot += 1;
+        Ok(())
+    }
+
+    /// Appends the value of the next column, a text in the column's character set.
+    ///
+    /// # Errors
+    /// If the column holds no texts, or there is no such column.
+    pub fn text(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        let SqlType::Text(declared) = self.next_column()? else {
+            return Err(EncodeError::WrongType { column: self.slot });
+        };
+        self.slot += 1;
+        put_text(bytes, declared, self.out);
+        Ok(())
+    }
+
+    fn next_column(&self) -> Result<&'r SqlType, EncodeError> {
+        let columns = self.columns;
+        let too_many = EncodeError::TooManyValues { values: self.slot + 1, columns: columns.len() };
+        columns.get(self.slot).ok_or(too_many)
+    }
+
+    /// Ends the row; columns without a value are NULL.
+    ///
+    /// # Errors
+    /// If it is too large.
+    pub fn finish(mut self) -> Result<(), EncodeError> {
+        while self.slot < self.columns.len() {
+            self.null()?;
+        }
+        match self.out.len() - self.start {
+            size if size > ROW_BYTES_MAX => Err(EncodeError::TooLarge { size }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -198,11 +265,7 @@ pub(crate) fn encode_single(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>
             out.extend_from_slice(&stamp.zone.0.to_le_bytes());
         }
         (Value::Text(text), SqlType::Text(declared)) if text.character_set() == declared.character_set => {
-            if declared.varying {
-                put_bytes(text.bytes(), out);
-            } else {
-                put_padded(text.bytes(), declared, out);
-            }
+            put_text(text.bytes(), declared, out);
         }
         (Value::Blob(id), SqlType::Blob { .. } | SqlType::Array) => put_varint(id.0, out),
         _ => return None,
@@ -242,6 +305,14 @@ fn padding_count(bytes: &[u8], declared: &TextType) -> Option<usize> {
         _ => return None,
     };
     Some((declared.length_chars as usize).saturating_sub(characters))
+}
+
+fn put_text(bytes: &[u8], declared: &TextType, out: &mut Vec<u8>) {
+    if declared.varying {
+        put_bytes(bytes, out);
+    } else {
+        put_padded(bytes, declared, out);
+    }
 }
 
 fn put_padded(bytes: &[u8], declared: &TextType, out: &mut Vec<u8>) {

@@ -102,6 +102,8 @@ const FLAG_INLINE: u8 = 2;
 const FLAG_LARGE_CHUNKS: u8 = 4;
 const FLAG_REFERENCE: u8 = 8;
 const CHECKSUM_BYTES: usize = 4;
+/// What most headers take beside their contents.
+const HEADER_BYTES_COMMON: usize = 32;
 
 /// How the lengths of the segments are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +171,14 @@ impl Header {
             Contents::Of(_) => FLAG_REFERENCE,
             Contents::Own(layout) => layout.flags(),
         };
-        let mut out = vec![flags];
+        let inline = match &self.contents {
+            Contents::Own(Layout { inline: Some(inline), .. }) => inline.list.len() + inline.packed.len(),
+            _ => 0,
+        };
+        let mut out = Vec::with_capacity(inline + HEADER_BYTES_COMMON);
+        // The checksum comes last.
+        out.extend_from_slice(&[0; CHECKSUM_BYTES]);
+        out.push(flags);
         out.extend_from_slice(&options.subtype.to_le_bytes());
         out.push(options.character_set.0);
         put_varint(self.properties.bytes, &mut out);
@@ -179,7 +188,8 @@ impl Header {
             Contents::Of(owner) => put_varint(*owner, &mut out),
             Contents::Own(layout) => layout.encode(&mut out),
         }
-        sealed(&out)
+        seal(&mut out);
+        out
     }
 
     fn decode(blob: u64, entry: &[u8]) -> Result<Header> {
@@ -260,12 +270,11 @@ impl Layout {
     }
 }
 
-/// Puts a checksum in front.
-fn sealed(bytes: &[u8]) -> Vec<u8> {
-    let mut value = Vec::with_capacity(CHECKSUM_BYTES + bytes.len());
-    value.extend_from_slice(&(xxh3_64(bytes) as u32).to_le_bytes());
-    value.extend_from_slice(bytes);
-    value
+/// Fills in the checksum, for which there is room in front.
+fn seal(value: &mut [u8]) {
+    if let Some((sum, bytes)) = value.split_at_mut_checked(CHECKSUM_BYTES) {
+        sum.copy_from_slice(&(xxh3_64(bytes) as u32).to_le_bytes());
+    }
 }
 
 /// Checks and removes the checksum.
@@ -278,9 +287,10 @@ fn unsealed(blob: u64, value: &[u8]) -> Result<&[u8]> {
 
 /// A chunk as it is stored.
 fn encode_chunk(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = Vec::new();
-    compression::pack(bytes, &mut packed);
-    sealed(&packed)
+    let mut value = vec![0; CHECKSUM_BYTES];
+    compression::pack(bytes, &mut value);
+    seal(&mut value);
+    value
 }
 
 /// How many bytes of contents that begin like this are best put into a chunk.

@@ -182,13 +182,10 @@ impl BlobSet {
         change: u64,
         instance: Option<RelationId>,
     ) -> Result<BlobId> {
-        match self.blobs.get_mut(&id.0) {
+        match self.blobs.get(&id.0) {
             Some(uncommitted) if !uncommitted.closed => Err(StoreError::NoSuchBlob),
             Some(uncommitted) if uncommitted.adopted.is_none() => {
-                uncommitted.adopted = Some(change);
-                uncommitted.instance = instance;
-                uncommitted.replaced = None;
-                Ok(id)
+                self.adopt_own(id, change, instance).map(|()| id)
             }
             _ => {
                 let another = self.share(inner, id)?;
@@ -199,6 +196,18 @@ impl BlobSet {
                 Ok(another)
             }
         }
+    }
+
+    /// As [`BlobSet::adopt`], but only one that is nobody's yet.
+    pub(crate) fn adopt_own(&mut self, id: BlobId, change: u64, instance: Option<RelationId>) -> Result<()> {
+        let uncommitted = self.blobs.get_mut(&id.0).ok_or(StoreError::NoSuchBlob)?;
+        if !uncommitted.closed || uncommitted.adopted.is_some() {
+            return Err(StoreError::NoSuchBlob);
+        }
+        uncommitted.adopted = Some(change);
+        uncommitted.instance = instance;
+        uncommitted.replaced = None;
+        Ok(())
     }
 
     /// Says of an uncommitted BLOB what its column says: whoever made it need not have known.

@@ -1,5 +1,7 @@
-//! Index entries compared with the rows.
+//! Index entries compared with the rows: the entries that the rows should have are sorted, as for a new index, and gone through
+//! beside those that are there.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use farbird_types::Value;
@@ -7,122 +9,101 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::walk::Walk;
 use super::{Check, Location};
-use crate::keys::IndexKey;
-use crate::substrate::Space;
-use crate::{IndexDefinition, IndexId, RelationLayout, Result, RowId, keyspace};
+use crate::sorted_runs::Merge;
+use crate::substrate::{Slice, Space};
+use crate::{
+    IndexDefinition, IndexId, Projection, RelationLayout, RelationScan, Result, RowBatch, RowId, StoreError,
+    keyspace,
+};
 
-/// Entries expected that are kept in memory, 32 bytes each; if there are more, they are compared in several passes.
-const EXPECTATIONS_MAX: usize = 4 << 20;
+/// Entries without a row that are kept in memory, by their hashes; if there are more, older versions are looked at in between.
+const UNMATCHED_MAX: usize = 1 << 20;
+/// Rows read at a time.
+const ROWS_PER_BATCH: usize = 1_000;
 
-/// The entries that the rows of a relation should have, by their hashes; in each pass a part of them.
-pub(super) struct Expectations {
-    /// Keys whose hashes leave `remainder` when divided by `modulus` belong to the pass.
-    modulus: u64,
-    remainder: u64,
-    list: Vec<Expectation>,
+/// Entries of a relation's indexes that no row has that is seen. An older version of one may have them.
+#[derive(Debug, Default)]
+pub(super) struct Unmatched(HashSet<u64>);
+
+fn hash(index: IndexId, entry: &[u8]) -> u64 {
+    xxh3_64_with_seed(entry, u64::from(index.0))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Expectation {
-    /// Of the entry.
-    hash: u64,
-    /// Of its key alone, so that equal keys are compared in the same pass.
-    key_hash: u64,
-    /// The row is seen with this key: the entry must be there. Else it may be.
-    is_due: bool,
-    row: u64,
-    index: u32,
-    is_met: bool,
-}
-
-impl Default for Expectations {
-    fn default() -> Self {
-        Expectations { modulus: 1, remainder: 0, list: Vec::new() }
-    }
-}
-
-/// Hash of an entry, or of its key alone.
-fn hash(index: IndexId, bytes: &[u8]) -> u64 {
-    xxh3_64_with_seed(bytes, u64::from(index.0))
-}
-
-impl Expectations {
-    /// Notes the entries of a row, given as in the current format.
-    ///
-    /// # Errors
-    /// If the key of an index cannot be computed.
-    pub(super) fn add(
-        &mut self,
-        layout: &RelationLayout,
-        row: RowId,
-        values: &[Value],
-        is_due: bool,
-    ) -> Result<()> {
-        let mut failure = None;
-        for index in layout.indexes.iter().filter(|index| index.active) {
-            match index.key(values) {
-                Ok(Some(key)) => self.add_entry(index.id, &key, row, is_due),
-                Ok(None) => {}
-                Err(error) => failure = Some(error),
-            }
-        }
-        failure.map_or(Ok(()), Err)
+impl Unmatched {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    fn add_entry(&mut self, index: IndexId, key: &IndexKey, row: RowId, is_due: bool) {
-        let key_hash = hash(index, &key.bytes);
-        if !self.is_of_pass(key_hash) {
+    /// Takes out the entries of a version of a row, given as in the current format.
+    pub(super) fn explain(&mut self, layout: &RelationLayout, row: RowId, values: &[Value]) {
+        if self.is_empty() {
             return;
         }
-        let hash = hash(index, &key.entry(row));
-        self.list.push(Expectation { hash, key_hash, is_due, row: row.0, index: index.0, is_met: false });
-        if self.list.len() >= EXPECTATIONS_MAX {
-            self.settle();
-            // Only in the first pass: the others have as many at most.
-            if self.list.len() >= EXPECTATIONS_MAX / 2 && self.remainder == 0 {
-                self.modulus *= 2;
-                let modulus = self.modulus;
-                self.list.retain(|expectation| expectation.key_hash % modulus == 0);
+        for index in layout.indexes.iter().filter(|index| index.active) {
+            // A key that cannot be computed any more can have an entry all the same: it counts as one that leads nowhere.
+            if let Ok(Some(key)) = index.key(values) {
+                self.0.remove(&hash(index.id, &key.entry(row)));
             }
         }
     }
+}
 
-    fn is_of_pass(&self, key_hash: u64) -> bool {
-        key_hash % self.modulus == self.remainder
+/// The entries of an index that are there.
+struct Entries<'w> {
+    walk: Walk,
+    /// The next one, if it was looked at already.
+    next: Option<Slice>,
+    index: IndexId,
+    place: Location,
+    unmatched: &'w mut Unmatched,
+}
+
+impl Entries<'_> {
+    fn peek(&mut self, check: &mut Check<'_>) -> Result<Option<&[u8]>> {
+        while self.next.is_none() {
+            let Some(entry) = self.walk.next() else { return Ok(None) };
+            check.advance(1)?;
+            match entry {
+                Err(gap) => check.report.add(self.place, gap.to_string()),
+                Ok((entry, value)) if keyspace::parse_entry(&entry).is_none() || !value.is_empty() => {
+                    check.report.add(self.place, "an entry makes no sense");
+                }
+                Ok((entry, _)) => {
+                    check.report.entries += 1;
+                    self.next = Some(entry);
+                }
+            }
+        }
+        Ok(self.next.as_deref())
     }
 
-    /// Each entry once, and due if any row of it is.
-    fn settle(&mut self) {
-        self.list.sort_unstable_by(|a, b| a.hash.cmp(&b.hash).then(b.is_due.cmp(&a.is_due)));
-        self.list.dedup_by_key(|expectation| expectation.hash);
-    }
-
-    fn find(&mut self, hash: u64) -> Option<&mut Expectation> {
-        let at = self.list.binary_search_by_key(&hash, |expectation| expectation.hash).ok()?;
-        self.list.get_mut(at)
-    }
-
-    /// Begins the next pass, if there is one.
-    pub(super) fn next_pass(&mut self) -> bool {
-        self.list.clear();
-        self.remainder += 1;
-        self.remainder < self.modulus
+    /// Passes over the next entry, which no row has that is seen.
+    fn pass_unmatched(&mut self, check: &mut Check<'_>, layout: &Arc<RelationLayout>) -> Result<()> {
+        if let Some(entry) = self.next.take() {
+            self.unmatched.0.insert(hash(self.index, &entry));
+        }
+        if self.unmatched.0.len() < UNMATCHED_MAX {
+            return Ok(());
+        }
+        check.count_stale(layout, self.unmatched)
     }
 }
 
 impl Check<'_> {
-    pub(super) fn check_indexes(
-        &mut self,
-        layout: &Arc<RelationLayout>,
-        expected: &mut Expectations,
-    ) -> Result<()> {
-        expected.settle();
+    pub(super) fn check_indexes(&mut self, layout: &Arc<RelationLayout>) -> Result<()> {
+        let mut unmatched = Unmatched::default();
         for index in layout.indexes.iter().filter(|index| index.active) {
-            self.check_index(layout, index, expected)?;
+            self.check_index(layout, index, &mut unmatched)?;
         }
-        for missing in expected.list.iter().filter(|expectation| expectation.is_due && !expectation.is_met) {
-            let place = Location::Index(layout.id, IndexId(missing.index));
-            self.report.add(place, format!("has no entry for row {}", missing.row));
+        self.count_stale(layout, &mut unmatched)
+    }
+
+    /// Counts the entries that no version of a row has either.
+    fn count_stale(&mut self, layout: &Arc<RelationLayout>, unmatched: &mut Unmatched) -> Result<()> {
+        if !unmatched.is_empty() {
+            self.explain(layout, unmatched)?;
+            self.report.stale_entries += unmatched.0.len() as u64;
+            unmatched.0.clear();
         }
         Ok(())
     }
@@ -131,50 +112,103 @@ impl Check<'_> {
         &mut self,
         layout: &Arc<RelationLayout>,
         index: &IndexDefinition,
-        expected: &mut Expectations,
+        unmatched: &mut Unmatched,
     ) -> Result<()> {
         let place = Location::Index(layout.id, index.id);
-        let nulls = vec![Value::Null; index.parts.len()];
-        let all_null = index.encode(&nulls)?.bytes;
-        // The last key that a row is seen with, and the row.
-        let mut last: Option<(Vec<u8>, RowId)> = None;
-        let mut walk = Walk::new(&self.snapshot, Space::Index(index.id));
-        while let Some(entry) = walk.next() {
-            self.advance(1)?;
-            let (entry, value) = match entry {
-                Ok(entry) => entry,
-                Err(gap) => {
-                    if expected.remainder == 0 {
-                        self.report.add(place, gap.to_string());
-                    }
-                    continue;
+        let walk = Walk::new(&self.snapshot, Space::Index(index.id));
+        let mut entries = Entries { walk, next: None, index: index.id, place, unmatched };
+        let (transaction, room) = (self.transaction, self.room);
+        let sorted = transaction.sorted_entries(layout, index, self.view.clone(), room);
+        match sorted.and_then(|(made, _)| Merge::of(made)) {
+            Ok(merge) => {
+                let mut keys = UniqueKeys::of(index)?;
+                merge.for_each(|expected| self.check_entry(layout, expected, &mut entries, &mut keys))?;
+                while entries.peek(self)?.is_some() {
+                    entries.pass_unmatched(self, layout)?;
                 }
-            };
-            let Some((key, row)) = keyspace::parse_entry(&entry).filter(|_| value.is_empty()) else {
-                if expected.remainder == 0 {
-                    self.report.add(place, "an entry makes no sense");
+            }
+            Err(error @ StoreError::Cancelled) => return Err(error),
+            // Without the rows' keys there is nothing to compare; what of it can be read is read all the same.
+            Err(_) => {
+                self.tell_rows_without_key(layout, index)?;
+                while entries.peek(self)?.is_some() {
+                    entries.next = None;
                 }
-                continue;
-            };
-            if !expected.is_of_pass(hash(index.id, key)) {
-                continue;
             }
-            self.report.entries += 1;
-            let Some(expectation) = expected.find(hash(index.id, &entry)) else {
-                self.report.stale_entries += 1;
-                continue;
-            };
-            expectation.is_met = true;
-            if !expectation.is_due || !index.unique || key == all_null {
-                continue;
-            }
-            if let Some((last, other)) = &last
-                && last == key
-            {
-                self.report.add(place, format!("rows {} and {} have the same key", other.0, row.0));
-            }
-            last = Some((key.to_vec(), row));
         }
         Ok(())
+    }
+
+    /// Looks for the entry that a row should have.
+    fn check_entry(
+        &mut self,
+        layout: &Arc<RelationLayout>,
+        expected: &[u8],
+        entries: &mut Entries<'_>,
+        keys: &mut UniqueKeys,
+    ) -> Result<()> {
+        while entries.peek(self)?.is_some_and(|entry| entry < expected) {
+            entries.pass_unmatched(self, layout)?;
+        }
+        let (key, row) = keyspace::parse_entry(expected).ok_or_else(|| StoreError::corrupt("an entry"))?;
+        if entries.peek(self)? != Some(expected) {
+            self.report.add(entries.place, format!("has no entry for row {}", row.0));
+            return Ok(());
+        }
+        entries.next = None;
+        if let Some(other) = keys.other_row(key, row) {
+            let what = format!("rows {} and {} have the same key", other.0, row.0);
+            self.report.add(entries.place, what);
+        }
+        Ok(())
+    }
+
+    /// The rows of which the key cannot be computed. Rows that cannot be read have been told of before.
+    fn tell_rows_without_key(&mut self, layout: &Arc<RelationLayout>, index: &IndexDefinition) -> Result<()> {
+        let mut scan = RelationScan::new(Arc::clone(layout), self.view.clone(), Projection::all());
+        let mut batch = RowBatch::new();
+        loop {
+            match scan.next_batch(self.transaction, ROWS_PER_BATCH, &mut batch) {
+                Ok(true) => {}
+                Err(error @ StoreError::Cancelled) => return Err(error),
+                Ok(false) | Err(_) => return Ok(()),
+            }
+            for position in 0..batch.len() {
+                let row = batch.row_id(position);
+                if let Err(error) = index.key(&batch.take_row(position)) {
+                    self.report.add(Location::Row(layout.id, row), error.to_string());
+                }
+            }
+        }
+    }
+}
+
+/// The keys of a unique index, one after the other.
+struct UniqueKeys {
+    /// Whether no two rows may have the same key.
+    is_unique: bool,
+    /// Such keys never collide.
+    all_null: Vec<u8>,
+    /// The latest key, and its row.
+    latest: Option<(Vec<u8>, RowId)>,
+}
+
+impl UniqueKeys {
+    fn of(index: &IndexDefinition) -> Result<UniqueKeys> {
+        let all_null = index.encode(&vec![Value::Null; index.parts.len()])?.bytes;
+        Ok(UniqueKeys { is_unique: index.unique, all_null, latest: None })
+    }
+
+    /// The row before, if it has the same key as this one.
+    fn other_row(&mut self, key: &[u8], row: RowId) -> Option<RowId> {
+        if !self.is_unique || key == self.all_null {
+            return None;
+        }
+        let (latest, latest_row) = self.latest.get_or_insert_with(|| (Vec::new(), row));
+        let other = (latest.as_slice() == key).then_some(*latest_row);
+        latest.clear();
+        latest.extend_from_slice(key);
+        *latest_row = row;
+        other
     }
 }

@@ -9,8 +9,8 @@
 //! - Relations and indexes that stand in the file and that nobody knows are measured.
 //! - Every BLOB that a row refers to can be read to its end. BLOBs that no row refers to are counted.
 //!
-//! What is damaged is a [`Finding`], and the check goes on behind it. Memory is bounded: keys are compared by their
-//! hashes, in several passes if there are too many.
+//! What is damaged is a [`Finding`], and the check goes on behind it. Memory is bounded: the keys of rows are sorted as those of
+//! a new index are, in files if there are too many.
 
 mod blobs;
 mod entries;
@@ -32,8 +32,8 @@ use crate::recovery::{id, marks};
 use crate::store::Inner;
 use crate::substrate::{Space, SubstrateState};
 use crate::{
-    CancelFlag, CommitNumber, FileKind, IndexId, ReadView, RelationId, RelationLayout, Result, RowId, Store,
-    StoreError, StoreOptions, Transaction, TransactionOptions, identify,
+    BuildRoom, CancelFlag, CommitNumber, FileKind, IndexId, ReadView, RelationId, RelationLayout, Result,
+    RowId, Store, StoreError, StoreOptions, Transaction, TransactionOptions, identify,
 };
 use blobs::BlobReferences;
 use walk::Walk;
@@ -183,17 +183,18 @@ impl Store {
     }
 
     /// Checks everything that the store holds, as of now; others may go on working. `layouts` are all relations that the
-    /// catalog knows. The file's pages as such are checked by [`check_pages`].
+    /// catalog knows; `room` is for sorting the keys of their rows. The file's pages as such are checked by [`check_pages`].
     ///
     /// # Errors
     /// If the check itself cannot go on: `Cancelled`. What is damaged is in the report.
     pub fn check(
         &self,
         layouts: &[Arc<RelationLayout>],
+        room: &dyn BuildRoom,
         progress: &mut dyn FnMut(CheckProgress),
         cancel: &Arc<CancelFlag>,
     ) -> Result<CheckReport> {
-        self.run_check(progress, cancel, |check| {
+        self.run_check(room, progress, cancel, |check| {
             check.estimate(layouts);
             check.check_small_spaces()?;
             check.measure_unknown_spaces(layouts)?;
@@ -207,6 +208,7 @@ impl Store {
     /// Runs a check of what the store holds now.
     fn run_check(
         &self,
+        room: &dyn BuildRoom,
         progress: &mut dyn FnMut(CheckProgress),
         cancel: &Arc<CancelFlag>,
         run: impl FnOnce(&mut Check<'_>) -> Result<()>,
@@ -221,6 +223,7 @@ impl Store {
         let mut check = Check {
             inner: &self.inner,
             transaction: &transaction,
+            room,
             view,
             snapshot,
             report: CheckReport::default(),
@@ -241,10 +244,11 @@ impl Store {
     pub fn check_relation(
         &self,
         layout: &Arc<RelationLayout>,
+        room: &dyn BuildRoom,
         cancel: &Arc<CancelFlag>,
     ) -> Result<CheckReport> {
         let layouts = std::slice::from_ref(layout);
-        self.run_check(&mut |_| {}, cancel, |check| {
+        self.run_check(room, &mut |_| {}, cancel, |check| {
             check.estimate(layouts);
             check.check_relation(layout)?;
             check.check_blobs_of_rows()
@@ -256,6 +260,8 @@ impl Store {
 struct Check<'a> {
     inner: &'a Arc<Inner>,
     transaction: &'a Transaction,
+    /// For sorting keys.
+    room: &'a dyn BuildRoom,
     view: ReadView,
     /// The substrate as of the view.
     snapshot: Arc<dyn SubstrateState>,

@@ -6,7 +6,7 @@ use farbird_record::ColumnSet;
 use farbird_record::value_codec::decode_row;
 use farbird_types::Value;
 
-use super::entries::Expectations;
+use super::entries::Unmatched;
 use super::walk::Walk;
 use super::{Check, Location};
 use crate::block::{Block, Stamp};
@@ -44,31 +44,26 @@ impl Check<'_> {
     pub(super) fn check_relation(&mut self, layout: &Arc<RelationLayout>) -> Result<()> {
         self.at.relation = Some(layout.id);
         self.report.relations += 1;
-        let mut expected = Expectations::default();
-        self.check_blocks(layout, &mut expected)?;
-        self.check_versions(layout, &mut expected)?;
-        self.check_changes(layout, &mut expected)?;
-        self.check_seen_rows(layout, &mut expected)?;
-        self.check_indexes(layout, &mut expected)?;
-        while expected.next_pass() {
-            self.expect_again(layout, &mut expected)?;
-            self.check_indexes(layout, &mut expected)?;
-        }
-        Ok(())
+        let mut nothing = Unmatched::default();
+        self.check_blocks(layout, &mut nothing)?;
+        self.check_versions(layout, &mut nothing)?;
+        self.check_changes(layout, &mut nothing)?;
+        self.check_seen_rows(layout)?;
+        self.check_indexes(layout)
     }
 
-    /// Keys for a further pass; what is damaged has been told.
-    fn expect_again(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+    /// Takes the entries out of `unmatched` that stored versions of rows have; what is damaged has been told.
+    pub(super) fn explain(&mut self, layout: &Arc<RelationLayout>, unmatched: &mut Unmatched) -> Result<()> {
         let (report, references) = (self.report.clone(), std::mem::take(&mut self.references));
-        self.check_blocks(layout, expected)?;
-        self.check_versions(layout, expected)?;
-        self.check_changes(layout, expected)?;
-        self.check_seen_rows(layout, expected)?;
+        let explained = self
+            .check_blocks(layout, unmatched)
+            .and_then(|()| self.check_versions(layout, unmatched))
+            .and_then(|()| self.check_changes(layout, unmatched));
         (self.report, self.references) = (report, references);
-        Ok(())
+        explained
     }
 
-    fn check_blocks(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+    fn check_blocks(&mut self, layout: &Arc<RelationLayout>, unmatched: &mut Unmatched) -> Result<()> {
         let mut walk = Walk::new(&self.snapshot, Space::Blocks(layout.id));
         let mut last = None;
         while let Some(entry) = walk.next() {
@@ -80,7 +75,7 @@ impl Check<'_> {
                 }
             };
             self.report.blocks += 1;
-            match self.check_block(layout, &key, value, last, expected) {
+            match self.check_block(layout, &key, value, last, unmatched) {
                 Ok(block_last) => {
                     self.advance(block_last.saturating_sub(last.unwrap_or(0)))?;
                     last = Some(block_last);
@@ -99,7 +94,7 @@ impl Check<'_> {
         key: &[u8],
         value: Slice,
         previous_last: Option<u64>,
-        expected: &mut Expectations,
+        unmatched: &mut Unmatched,
     ) -> Result<u64> {
         let block = Block::open(key, value)?;
         let place = Location::Row(layout.id, RowId(block.first));
@@ -129,12 +124,12 @@ impl Check<'_> {
         for row in block.row_ids_from(0) {
             let values: Vec<Value> = all_values.by_ref().take(width).collect();
             let image = Image { row: RowId(row), format: block.format, values, standing };
-            self.note_image(layout, &decoder, image, expected)?;
+            self.note_image(layout, &decoder, image, unmatched)?;
         }
         Ok(block.last)
     }
 
-    fn check_versions(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+    fn check_versions(&mut self, layout: &Arc<RelationLayout>, unmatched: &mut Unmatched) -> Result<()> {
         let mut walk = Walk::new(&self.snapshot, Space::Versions(layout.id));
         while let Some(entry) = walk.next() {
             let (key, value) = match entry {
@@ -153,13 +148,13 @@ impl Check<'_> {
             if commit > self.last_commit() {
                 self.report.add(Location::Row(layout.id, row), "a version of a commit that never was");
             }
-            self.check_version(layout, row, &value, Standing::Committed, expected)?;
+            self.check_version(layout, row, &value, Standing::Committed, unmatched)?;
         }
         Ok(())
     }
 
     /// Changes that large transactions have spilled.
-    fn check_changes(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+    fn check_changes(&mut self, layout: &Arc<RelationLayout>, unmatched: &mut Unmatched) -> Result<()> {
         let mut walk = Walk::new(&self.snapshot, Space::Changes(layout.id));
         while let Some(entry) = walk.next() {
             let parsed = match &entry {
@@ -169,7 +164,7 @@ impl Check<'_> {
             match parsed {
                 Ok(((row, spiller, change), value)) => {
                     let standing = self.standing_of(spiller, Some(change));
-                    self.check_version(layout, row, value, standing, expected)?;
+                    self.check_version(layout, row, value, standing, unmatched)?;
                 }
                 Err(error) => {
                     self.report.add(Location::Relation(layout.id), format!("spilled changes: {error}"))
@@ -194,7 +189,7 @@ impl Check<'_> {
         row: RowId,
         value: &[u8],
         standing: Standing,
-        expected: &mut Expectations,
+        unmatched: &mut Unmatched,
     ) -> Result<()> {
         let projection = Projection::all();
         let decoder = RowDecoder::new(self.inner, layout, &projection);
@@ -204,7 +199,7 @@ impl Check<'_> {
                 let mut values = Vec::new();
                 decode_row(decoder.format(format)?, bytes, &ColumnSet::All, &mut values)
                     .map_err(|error| crate::decoder::damaged_row(row, &error))?;
-                self.note_image(layout, &decoder, Image { row, format, values, standing }, expected)
+                self.note_image(layout, &decoder, Image { row, format, values, standing }, unmatched)
             }
         });
         match checked {
@@ -223,7 +218,7 @@ impl Check<'_> {
         layout: &Arc<RelationLayout>,
         decoder: &RowDecoder<'_>,
         mut image: Image,
-        expected: &mut Expectations,
+        unmatched: &mut Unmatched,
     ) -> Result<()> {
         if image.standing == Standing::Left {
             return Ok(());
@@ -231,13 +226,12 @@ impl Check<'_> {
         let is_optional = image.standing == Standing::Ahead;
         self.references.add(layout.id, image.row, &image.values, is_optional);
         decoder.adapt(image.format, 0, &mut image.values)?;
-        // A key that cannot be computed any more can have an entry all the same: it counts as one that leads nowhere.
-        let _ = expected.add(layout, image.row, &image.values, false);
+        unmatched.explain(layout, image.row, &image.values);
         Ok(())
     }
 
     /// The rows that a transaction sees.
-    fn check_seen_rows(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+    fn check_seen_rows(&mut self, layout: &Arc<RelationLayout>) -> Result<()> {
         let mut scan = RelationScan::new(Arc::clone(layout), self.view.clone(), Projection::all());
         let mut batch = RowBatch::new();
         let mut rows = 0;
@@ -256,9 +250,6 @@ impl Check<'_> {
                 let row = batch.row_id(position);
                 let values = batch.take_row(position);
                 self.references.add(layout.id, row, &values, false);
-                if let Err(error) = expected.add(layout, row, &values, true) {
-                    self.report.add(Location::Row(layout.id, row), error.to_string());
-                }
             }
             rows += batch.len() as u64;
             self.advance(batch.len() as u64)?;

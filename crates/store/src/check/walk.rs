@@ -47,7 +47,9 @@ impl Walk {
         }
         match self.entries.as_mut()?.next()? {
             Ok((key, value)) => {
-                self.last = Some(key.to_vec());
+                let last = self.last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(&key);
                 Some(Ok((key, value)))
             }
             Err(error) => Some(Err(self.pass(error))),

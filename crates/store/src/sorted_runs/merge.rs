@@ -42,9 +42,9 @@ impl Cursor {
         let is_there = match &mut self.source {
             Source::Short(entries, next) => match entries.get(*next) {
                 Some(packed) => {
-                    unpack(*packed, &mut self.entry);
+                    self.head = unpack(*packed, &mut self.entry);
                     *next += 1;
-                    true
+                    return Ok(true);
                 }
                 None => false,
             },

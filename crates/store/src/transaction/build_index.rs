@@ -64,10 +64,6 @@ impl Transaction {
             core.ddl.push((view.change() + 1, DdlChange::BuiltIndex(index.id)));
             view
         };
-        let mut batch = WriteBatch::new();
-        batch.clear(Space::Index(index.id));
-        batch.put(Space::Meta, meta::pending_index(index.id), Vec::new());
-        inner.write(batch, Durability::Relaxed)?;
         let filled = self.fill_index(layout, index, view, room);
         if filled.is_err() {
             self.core()?
@@ -90,12 +86,22 @@ impl Transaction {
         let merge = Merge::of(made)?;
         let mut check = UniqueCheck::new(index)?;
         let inner = &self.store.inner;
+        if count == 0 && inner.snapshot().bounds(Space::Index(index.id))?.is_none() {
+            return Ok(());
+        }
+        // What is there before the commit stands under a mark.
+        let mut batch = WriteBatch::new();
+        batch.clear(Space::Index(index.id));
+        batch.put(Space::Meta, meta::pending_index(index.id), Vec::new());
         let written = if count <= FEW_ENTRIES {
-            self.write_few(index.id, merge, &mut check)
-        } else if helped.is_empty() {
-            self.merge_into(merge, &mut check, |entries| write_entries(inner, index.id, entries))
+            self.write_few(index.id, batch, merge, &mut check)
         } else {
-            self.write_beside(index.id, merge, &mut check)
+            inner.write(batch, Durability::Relaxed)?;
+            if helped.is_empty() {
+                self.merge_into(merge, &mut check, |entries| write_entries(inner, index.id, entries))
+            } else {
+                self.write_beside(index.id, merge, &mut check)
+            }
         };
         match check.duplicate {
             Some(row) => {
@@ -106,7 +112,7 @@ impl Transaction {
     }
 
     /// The entries of all rows of a view, as sorted runs; by whom they were made.
-    pub(super) fn sorted_entries<'r>(
+    pub(crate) fn sorted_entries<'r>(
         &'r self,
         layout: &Arc<RelationLayout>,
         index: &'r IndexDefinition,
@@ -119,9 +125,14 @@ impl Transaction {
         Rows { transaction: self, index, keys, scan: Mutex::new(Some(scan)) }.collect(room)
     }
 
-    /// Writes entries as single changes.
-    fn write_few(&self, index: IndexId, merge: Merge<'_>, check: &mut UniqueCheck) -> Result<()> {
-        let mut batch = WriteBatch::new();
+    /// Writes entries as single changes, behind those of the batch.
+    fn write_few(
+        &self,
+        index: IndexId,
+        mut batch: WriteBatch,
+        merge: Merge<'_>,
+        check: &mut UniqueCheck,
+    ) -> Result<()> {
         merge.for_each(|entry| {
             check.look_at(entry)?;
             batch.put(Space::Index(index), entry.to_vec(), Vec::new());
@@ -228,7 +239,7 @@ struct Rows<'t> {
 }
 
 /// Places of threads that have helped, kept as long as there is something to do.
-pub(super) type Places = Vec<Box<dyn HelpingPlace>>;
+pub(crate) type Places = Vec<Box<dyn HelpingPlace>>;
 
 impl<'t> Rows<'t> {
     /// The entries of all rows, as sorted runs; by whom they were made.

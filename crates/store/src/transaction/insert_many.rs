@@ -5,12 +5,14 @@
 //!   for those that are gone for good. Such rows are inserted as if one after the other.
 //! - The first row that is not ends the call before it: [`Transaction::insert`] knows whether its key is free, how to wait
 //!   for that, and its errors are its errors.
+//! - Where there are no indexes at all every row is simple: [`Transaction::insert_encoded`] takes rows as they are kept.
 
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
+use farbird_record::EncodedRows;
 use farbird_record::value_codec::encode_row;
-use farbird_types::Value;
+use farbird_types::{BlobId, Value};
 
 use super::write::{NewKey, NewKeys, Scratch, current_format, give_numbers_back, next_row, note_format};
 use super::{Core, Transaction};
@@ -74,6 +76,42 @@ impl Transaction {
         core.pending.add(relation, RecordCounter::Inserts, inserted.len() as u64);
         self.spill_if_large(&mut core)?;
         Ok(inserted)
+    }
+
+    /// Inserts rows in value encoding, of the layout's current format, into a relation without indexes. `blobs` are theirs: BLOBs that
+    /// this transaction has made, as their columns say, and that no row has.
+    ///
+    /// # Errors
+    /// `BadLayout` if there are indexes; `NoSuchBlob`; `LayoutChanged`, `ReadOnly`, `Cancelled`, and those of writing.
+    pub fn insert_encoded(
+        &self,
+        layout: &RelationLayout,
+        rows: &EncodedRows,
+        blobs: &[BlobId],
+    ) -> Result<()> {
+        self.check_writable_rows(layout)?;
+        let relation = layout.id;
+        let instance = self.instance_to_write(layout)?;
+        let layout = instance.as_deref().unwrap_or(layout);
+        if !layout.indexes.is_empty() {
+            return Err(StoreError::BadLayout { relation, what: "keys for encoded rows" });
+        }
+        self.lock_to_write(layout)?;
+        let mut core = self.core()?;
+        note_format(&mut core, layout)?;
+        let (change, of_instance) = (core.writes.now(), instance.as_ref().map(|instance| instance.id));
+        for blob in blobs {
+            core.blobs.adopt_own(*blob, change, of_instance)?;
+        }
+        let record_format = current_format(layout)?;
+        let codec = layout.codec.unwrap_or_else(|| self.store.inner.codec());
+        let packing = RowPacking { format: layout.current, record_format, codec };
+        for row in rows.iter() {
+            let number = next_row(&self.store.inner, &mut core, layout.id)?;
+            core.writes.insert(layout.id, number, &packing, row, &self.live);
+        }
+        core.pending.add(relation, RecordCounter::Inserts, rows.len() as u64);
+        self.spill_if_large(&mut core)
     }
 
     fn insert_simple(
