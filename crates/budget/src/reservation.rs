@@ -13,7 +13,7 @@ const STEP_BYTES_MAX: u64 = 64 << 10;
 /// would be all that he does.
 const SHARE_BYTES_MIN: u64 = 64 << 10;
 
-/// Most that sorts and joins take, which can spill: more makes them no faster.
+/// Most that joins take, and sorts of rows that come one by one, which can spill: more makes them no faster.
 const SHARE_BYTES_MAX: u64 = 64 << 20;
 
 /// Memory charged to a statement; given back when it is dropped.
@@ -56,8 +56,8 @@ impl Reservation {
         self.try_grow_up_to(SHARE_BYTES_MAX, bytes)
     }
 
-    /// As [`Reservation::try_grow`], for one whom spilling costs far more than a sort or a join: he gets all of that share,
-    /// however large it is.
+    /// As [`Reservation::try_grow`], for one whom spilling costs more than a join: he gets all of that share, however large
+    /// it is.
     #[inline]
     pub fn try_grow_to_share(&mut self, bytes: usize) -> bool {
         self.try_grow_up_to(u64::MAX, bytes)

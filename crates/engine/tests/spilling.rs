@@ -245,7 +245,7 @@ fn temporary_space_has_a_limit_and_is_given_back() {
     let limits = Limits { statement_memory: LITTLE, statement_temporary: 100_000, ..Limits::default() };
     database.engine().budget().set_limits(limits);
     for query in
-        ["select n, t from a order by t", "select count(*) from a join b on a.n = b.n and a.t <> b.t"]
+        ["select n, t from a order by k, t", "select count(*) from a join b on a.n = b.n and a.t <> b.t"]
     {
         let error = session.error(query);
         assert!(error.contains("out_of_temp_space") && error.contains("statement-temporary-mib"), "{error}");
@@ -254,7 +254,7 @@ fn temporary_space_has_a_limit_and_is_given_back() {
     assert_eq!(budget.usage(Resource::Temporary).used, 0);
     assert_eq!(budget.usage(Resource::Memory).used, 0);
     set_memory(&database, LITTLE);
-    let cursor = session.open("select t from a order by t");
+    let cursor = session.open("select t from a order by k, t");
     session.fetch_one(cursor);
     assert!(budget.usage(Resource::Temporary).used > 0);
     let shown = "select max(t.farbird$temporary_used), max(m.mon$memory_used)
@@ -409,5 +409,30 @@ fn distinct_arguments_are_told_apart_as_numbers_as_values_and_in_files() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn aggregates_of_groups_are_those_of_the_groups_one_by_one() {
+    let (database, mut session) = tables(2_000);
+    for (columns, keys) in [("k", "k"), ("t", "t"), ("k, t", "k, t"), ("mod(n, 7) as m", "mod(n, 7)")] {
+        let inner = format!("select {columns}, count(*) as c, sum(n) as s from a group by {keys}");
+        // Counted, added up and compared here, and in whatever order the groups come there.
+        for memory in [u64::MAX, LITTLE] {
+            set_memory(&database, memory);
+            let rows = session.rows(&format!("select c, s from ({inner}) g"));
+            let numbers: Vec<(i64, i64)> = rows
+                .iter()
+                .map(|row| {
+                    let mut fields = row.split('|').map(|field| field.trim().parse().unwrap());
+                    (fields.next().unwrap(), fields.next().unwrap())
+                })
+                .collect();
+            let count: i64 = numbers.iter().map(|(count, _)| count).sum();
+            let most = numbers.iter().map(|(_, sum)| *sum).max().unwrap();
+            let sql = format!("select count(*) || ' ' || sum(c) || ' ' || max(s) from ({inner}) g");
+            assert_eq!(session.rows(&sql), [format!("{} {count} {most}", numbers.len())], "{sql}");
+        }
+        set_memory(&database, u64::MAX);
     }
 }

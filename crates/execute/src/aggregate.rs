@@ -1,7 +1,7 @@
 //! GROUP BY and aggregates.
 //!
-//! Groups are kept in memory and handed out in the order of their keys (as Firebird does too). When that is used up,
-//! rows of further groups are sorted by key, in files if need be, and grouped as they are read.
+//! Groups are kept in memory and handed out in the order of their keys (as Firebird does too), but where aggregates of all of them
+//! cannot tell. When that is used up, rows of further groups are sorted by key, in files if need be, and grouped as they are read.
 //!
 //! Of rows that come by columns keys and arguments are computed by columns, by any thread, before one thread groups the rows in their
 //! order; of others, and where computing by columns fails, row by row.
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use farbird_budget::Reservation;
 use farbird_expression::{ExecutionContext, Expression};
-use farbird_plan::Aggregate;
-use farbird_types::{Result, Value};
+use farbird_plan::{Aggregate, AggregateCall};
+use farbird_types::{ExactWidth, Result, SqlType, Value};
 use farbird_vector::{Column, Failed, Vectors};
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
@@ -39,6 +39,8 @@ pub(crate) struct AggregateOperator {
     overflow: Sorted,
     /// The first row of the next group of those.
     overflow_head: Option<(Vec<u8>, Vec<Value>)>,
+    /// Whether its own rows may come in any order.
+    any_order: bool,
     filled: bool,
 }
 
@@ -53,6 +55,9 @@ impl AggregateOperator {
     pub(crate) fn new(aggregate: &Arc<Aggregate>, build: Build) -> AggregateOperator {
         let mut input = build(&aggregate.input);
         input.want(&wanted(aggregate));
+        if aggregate.keys.is_empty() && aggregate.calls.iter().all(is_of_any_order) {
+            input.any_order();
+        }
         let input = match input.has_vectors() && !is_volatile(aggregate) {
             true => Input::Vectors(input),
             false => Input::Rows(input),
@@ -63,6 +68,7 @@ impl AggregateOperator {
             memory: None,
             overflow: Sorted::empty(),
             overflow_head: None,
+            any_order: false,
             filled: false,
             aggregate: aggregate.clone(),
         }
@@ -103,7 +109,11 @@ impl AggregateOperator {
         self.memory = Some(filling.groups.take_memory());
         let permits =
             helping_threads(filling.groups.len(), context.session.parallel_workers(), &context.budget);
-        self.groups = Some(filling.groups.into_ordered(permits.len(), &context.session.interrupt)?);
+        let interrupt = &context.session.interrupt;
+        self.groups = Some(match self.any_order && !filling.groups.has_errors() {
+            true => filling.groups.into_unordered(),
+            false => filling.groups.into_ordered(permits.len(), interrupt)?,
+        });
         drop(permits);
         self.overflow = filling.overflow.finish(&context.session.interrupt)?;
         self.overflow_head = self.overflow.next(&context.session.interrupt)?;
@@ -338,6 +348,24 @@ impl AggregatePrograms {
     }
 }
 
+/// Whether the result of a call is the same, to the last bit, whatever the order of the rows, and none of them can fail: equal texts may
+/// differ in spaces or case, and sums of doubles in their last digits.
+fn is_of_any_order(call: &AggregateCall) -> bool {
+    let are_columns =
+        call.filter.is_none() && call.arguments.iter().all(|part| matches!(part, Expression::Column(_)));
+    let argument_type = call.argument_types.first().map(|argument| &argument.sql_type);
+    let is_plain = match (call.function.name, argument_type) {
+        ("COUNT", _) => true,
+        ("SUM", Some(SqlType::Exact { width, .. })) => *width != ExactWidth::Int128,
+        ("MIN" | "MAX", Some(sql_type)) => matches!(
+            sql_type,
+            SqlType::Exact { .. } | SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Boolean
+        ),
+        _ => false,
+    };
+    are_columns && is_plain
+}
+
 /// All that is computed of the rows.
 fn expressions(aggregate: &Aggregate) -> impl Iterator<Item = &Expression> {
     let arguments = aggregate.calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
@@ -379,6 +407,10 @@ impl Operator for AggregateOperator {
             let (Input::Rows(input) | Input::Vectors(input)) = &mut self.input;
             input.restrict(*position, keys);
         }
+    }
+
+    fn any_order(&mut self) {
+        self.any_order = true;
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {

@@ -3,6 +3,7 @@
 //! They are charged to the statement: when it has no room for another group its rows are for others to sort.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use farbird_budget::{Reservation, heap_bytes};
@@ -689,6 +690,19 @@ impl GroupTable {
         Ok(ordered)
     }
 
+    /// Whether a group ends in an error, which comes behind the groups before it.
+    pub(crate) fn has_errors(&self) -> bool {
+        !self.errors.is_empty()
+    }
+
+    /// The groups as they were begun.
+    pub(crate) fn into_unordered(self) -> OrderedGroups {
+        let order = Order::Begun(0..self.count);
+        let mut begun = OrderedGroups { groups: self, order, head: None, key: Vec::new() };
+        begun.advance();
+        begun
+    }
+
     fn order_of_keys(&mut self, interrupt: &Interrupt) -> Result<KeyedRows> {
         let mut order = KeyedRows::default();
         match self.by_order.take() {
@@ -709,7 +723,7 @@ impl GroupTable {
     }
 }
 
-/// Groups on their way out, in the order of their keys.
+/// Groups on their way out, mostly in the order of their keys.
 pub(crate) struct OrderedGroups {
     groups: GroupTable,
     order: Order,
@@ -724,6 +738,8 @@ enum Order {
     Numbers(std::vec::IntoIter<u32>),
     /// Behind the bytes that order each.
     Keys(KeyedRows),
+    /// In any order: as they were begun.
+    Begun(Range<u32>),
 }
 
 impl OrderedGroups {
@@ -773,6 +789,7 @@ impl OrderedGroups {
     fn advance(&mut self) {
         self.head = match &mut self.order {
             Order::Numbers(order) => order.next(),
+            Order::Begun(order) => order.next(),
             Order::Keys(order) => match order.next_with(&mut self.key) {
                 Some([Value::Integer { unscaled, .. }]) => u32::try_from(*unscaled).ok(),
                 _ => None,

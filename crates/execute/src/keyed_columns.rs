@@ -6,7 +6,6 @@
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
 
-use farbird_budget::{extend_within, room};
 use farbird_session::Interrupt;
 use farbird_types::{Result, Value};
 use farbird_vector::Vectors;
@@ -17,7 +16,7 @@ use crate::join_columns::bytes_of;
 use crate::ordering::sort_in_place;
 use crate::row_stream::RowWriter;
 use crate::rows_in_memory::RowsInMemory;
-use crate::sort_keys::KeyBytes;
+use crate::sort_keys::{KEY_BYTES_MAX, KeyBytes};
 
 /// A part with so many rows takes no more, and so many come in a part of their own.
 const PART_ROWS: usize = 1_024;
@@ -36,8 +35,9 @@ pub(crate) struct KeyedColumns {
     parts: Vec<Vectors>,
     /// The keys of each part's rows; none where all of them stand in the entries.
     keys: Vec<KeyBytes>,
-    /// What rows and keys take in memory, at most.
+    /// What rows and keys take in memory, at most; that of the last part, to which rows may still be appended.
     part_bytes: usize,
+    last_part_bytes: usize,
     entries: Vec<Entry>,
     /// How many have been handed out.
     place: usize,
@@ -67,7 +67,7 @@ impl KeyedColumns {
     pub(crate) fn room(&self, rows: &Vectors, keys: &KeyBytes) -> usize {
         let seen = self.seen.as_ref().map_or(0, |seen| seen.room(self.entries.len() + rows.len()));
         appended_bytes(rows, keys.size_bytes())
-            + room(&self.entries, rows.len()) * size_of::<Entry>()
+            + self.entries_to_add(rows.len()) * size_of::<Entry>()
             + seen * size_of::<u32>()
     }
 
@@ -83,7 +83,7 @@ impl KeyedColumns {
             return self.push_unseen(&rows, &keys);
         }
         let keeps_keys = !keys.are_at_most(PREFIX_BYTES);
-        let part = self.part(rows.len(), keeps_keys);
+        let part = self.part(rows.len(), keeps_keys, keys.total_bytes());
         self.make_room_for_entries(rows.len());
         for row in 0..rows.len() {
             self.push_entry(part, keys.get(row));
@@ -93,19 +93,25 @@ impl KeyedColumns {
         }
         let (Some(own), Some(own_keys)) = (self.parts.get_mut(part), self.keys.get_mut(part)) else { return };
         if own.is_empty() {
-            self.part_bytes += bytes_of(&rows) + keys.size_bytes();
+            let bytes = bytes_of(&rows) + keys.size_bytes();
             (*own, *own_keys) = (rows, keys);
-            return;
+            return self.count_appended(bytes);
         }
-        self.part_bytes += appended_bytes(&rows, keys.size_bytes());
+        let bytes = appended_bytes(&rows, keys.size_bytes());
         (0..keys.len()).for_each(|row| own_keys.push(keys.get(row)));
         own.append(rows);
+        self.count_appended(bytes);
+    }
+
+    fn count_appended(&mut self, bytes: usize) {
+        self.part_bytes += bytes;
+        self.last_part_bytes += bytes;
     }
 
     /// Appends those rows whose keys are not there yet.
     fn push_unseen(&mut self, rows: &Vectors, keys: &KeyBytes) {
         let keeps_keys = !keys.are_at_most(PREFIX_BYTES);
-        let part = self.part(0, keeps_keys);
+        let part = self.part(0, keeps_keys, keys.total_bytes());
         self.make_room_for_entries(rows.len());
         let mut fresh = Vec::new();
         let mut key_bytes = 0;
@@ -115,15 +121,16 @@ impl KeyedColumns {
                 fresh.push(row as u32);
                 self.push_entry(part, key);
                 if keeps_keys && let Some(own) = self.keys.get_mut(part) {
-                    key_bytes += key.len() + size_of::<usize>();
+                    key_bytes += key.len() + size_of::<u32>();
                     own.push(key);
                 }
             }
         }
         let Some(own) = self.parts.get_mut(part) else { return };
         let fresh = rows.gather(&fresh);
-        self.part_bytes += appended_bytes(&fresh, key_bytes);
+        let bytes = appended_bytes(&fresh, key_bytes);
         own.append(fresh);
+        self.count_appended(bytes);
         if let Some(seen) = &mut self.seen {
             seen.looked_at += rows.len();
             // Looking for what hardly ever repeats costs more than sorting it.
@@ -172,21 +179,43 @@ impl KeyedColumns {
         is_new
     }
 
-    /// The part that takes the next rows, so many if they come together, with their keys or without.
-    fn part(&mut self, rows: usize, keeps_keys: bool) -> usize {
+    /// The part that takes the next rows, so many if they come together, with their keys of so many bytes or without.
+    fn part(&mut self, rows: usize, keeps_keys: bool, key_bytes: usize) -> usize {
         let has_room = |(part, keys): (&Vectors, &KeyBytes)| {
-            part.is_empty() || part.len().max(rows) < PART_ROWS && (keys.len() > 0) == keeps_keys
+            part.is_empty()
+                || part.len().max(rows) < PART_ROWS
+                    && (keys.len() > 0) == keeps_keys
+                    && keys.total_bytes() + key_bytes <= KEY_BYTES_MAX
         };
         if !self.parts.last().zip(self.keys.last()).is_some_and(has_room) {
+            self.close_last_part();
             self.parts.push(Vectors::default());
             self.keys.push(KeyBytes::default());
         }
         self.parts.len() - 1
     }
 
+    /// Nothing more comes to the last part: it takes what its rows take.
+    fn close_last_part(&mut self) {
+        let before = std::mem::take(&mut self.last_part_bytes);
+        let (Some(rows), Some(keys)) = (self.parts.last_mut(), self.keys.last_mut()) else { return };
+        rows.shrink_to_fit();
+        keys.shrink_to_fit();
+        self.part_bytes = self.part_bytes - before + bytes_of(rows) + keys.size_bytes();
+    }
+
     /// Makes as much room for the entries of further rows as [`KeyedColumns::room`] says.
     fn make_room_for_entries(&mut self, rows: usize) {
-        extend_within(&mut self.entries, rows, []);
+        let added = self.entries_to_add(rows);
+        if added > 0 {
+            self.entries.reserve_exact(self.entries.capacity() - self.entries.len() + added);
+        }
+    }
+
+    /// By how many entries their room grows for so many rows more: by an eighth at least, since they are the most of what short rows take.
+    fn entries_to_add(&self, rows: usize) -> usize {
+        let missing = (self.entries.len() + rows).saturating_sub(self.entries.capacity());
+        if missing == 0 { 0 } else { missing.max(self.entries.capacity() / 8) }
     }
 
     /// Appends the entry of the next row of a part.
@@ -207,7 +236,11 @@ impl KeyedColumns {
     pub(crate) fn room_to_keep_first(&self, rows: usize) -> usize {
         let first = self.entries.get(..rows).unwrap_or(&self.entries);
         let width = self.parts.first().map_or(0, Vectors::width);
-        let keys: usize = first.iter().map(|entry| self.key(entry).len() + size_of::<usize>()).sum();
+        let keys: usize = first.iter().map(|entry| self.key(entry).len() + size_of::<u32>()).sum();
+        if keys > KEY_BYTES_MAX {
+            // Nobody has memory for that.
+            return usize::MAX;
+        }
         // Texts are handed over.
         2 * (keys + first.len() * width * size_of::<Value>()) + size_of_val(first)
     }
@@ -231,11 +264,26 @@ impl KeyedColumns {
         self.entries.last().map(|last| self.key(last))
     }
 
-    /// The next rows in order, so many at most; none at the end. `note` is called with the key of each.
-    pub(crate) fn take(&mut self, rows_max: usize, note: impl FnMut(&[u8])) -> Vectors {
-        let end = self.entries.len().min(self.place.saturating_add(rows_max));
+    /// The next rows in order, so many at most, and none behind those whose keys have so many bytes; none at the end. `note` is
+    /// called with the key of each.
+    pub(crate) fn take(
+        &mut self,
+        rows_max: usize,
+        key_bytes_max: usize,
+        mut note: impl FnMut(&[u8]),
+    ) -> Vectors {
+        let most = self.entries.len().min(self.place.saturating_add(rows_max));
+        let (mut end, mut key_bytes) = (self.place, 0);
+        for entry in self.entries.get(self.place..most).unwrap_or_default() {
+            if key_bytes >= key_bytes_max {
+                break;
+            }
+            let key = key_of(&self.keys, entry);
+            key_bytes += key.len();
+            note(key);
+            end += 1;
+        }
         let entries = self.entries.get(self.place..end).unwrap_or_default();
-        entries.iter().map(|entry| key_of(&self.keys, entry)).for_each(note);
         let places: Vec<(u32, u32)> = entries.iter().map(Entry::place).collect();
         self.place = end;
         Vectors::take_from(&mut self.parts, &places)
@@ -332,7 +380,7 @@ impl RowsInMemory for KeyedColumns {
     fn hand_out(&mut self, batch: &mut Batch) {
         while !batch.is_full() {
             // Column by column; few at a time, since a batch is full too when its texts are long.
-            let mut rows = self.take(HANDED_OUT_ROWS.min(batch.limit() - batch.len()), |_| {});
+            let mut rows = self.take(HANDED_OUT_ROWS.min(batch.limit() - batch.len()), usize::MAX, |_| {});
             if rows.is_empty() {
                 return;
             }

@@ -101,6 +101,7 @@ mod sort_keys;
 mod spill;
 mod stage;
 mod subquery;
+mod told_texts;
 mod value_set;
 mod vector;
 mod window;

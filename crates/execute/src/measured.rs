@@ -75,6 +75,10 @@ impl Operator for MeasuredOperator {
         self.operator.at_most(rows);
     }
 
+    fn any_order(&mut self) {
+        self.operator.any_order();
+    }
+
     fn skip(&mut self, context: &mut ExecutionContext<'_>, rows: usize) -> Result<usize> {
         self.run(context, |operator, context| operator.skip(context, rows).map(|skipped| (skipped, skipped)))
     }

@@ -11,7 +11,7 @@ use farbird_types::{Result, Value};
 use farbird_vector::Unit;
 
 use crate::folded_hash::FoldedState;
-use crate::ordering::sort_by_threads;
+use crate::ordering::sort_in_place;
 
 /// No group, in the table of those that there are.
 const NONE: u32 = u32::MAX;
@@ -76,7 +76,7 @@ impl NumberGroups {
     /// How many bytes one more group takes, with what is needed to put all in order.
     pub(crate) fn room(&self) -> usize {
         let places = self.places_wanted() - self.places.len();
-        (places + 2) * size_of::<u32>() + room(&self.keys, 1) * size_of::<i64>()
+        (places + 1) * size_of::<u32>() + size_of::<(i64, u32)>() + room(&self.keys, 1) * size_of::<i64>()
     }
 
     /// Begins the next group, within [`NumberGroups::room`].
@@ -125,13 +125,11 @@ impl NumberGroups {
     /// The interrupt's.
     pub(crate) fn put_in_order(&mut self, helping: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
         self.places = Vec::new();
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        // Rows often come in the order of their keys.
-        if !order.is_sorted_by_key(|group| self.key(*group)) {
-            let compare = |left: &u32, right: &u32| self.key(*left).cmp(&self.key(*right));
-            sort_by_threads(&mut order, compare, helping, interrupt)?;
-        }
-        Ok(order)
+        let groups = (0..).zip(&self.keys).filter(|(group, _)| Some(*group) != self.null_group);
+        // Keys lie beside their groups: to look for them elsewhere is what would take the time.
+        let mut by_key: Vec<(i64, u32)> = groups.map(|(group, key)| (*key, group)).collect();
+        sort_in_place(&mut by_key, |left, right| left.0.cmp(&right.0), helping, interrupt)?;
+        Ok(self.null_group.into_iter().chain(by_key.into_iter().map(|(_, group)| group)).collect())
     }
 
     /// Gives up finding groups by their keys; how many bytes the keys take still.

@@ -35,6 +35,9 @@ pub(crate) trait Operator: Send {
     /// For the next opening, which comes after: no more than so many rows will be asked for.
     fn at_most(&mut self, _rows: usize) {}
 
+    /// Rows may come in any order. Told before the first opening.
+    fn any_order(&mut self) {}
+
     /// Passes over the next rows without making them, so many at most; gives how many those are. None, if it can only make them.
     ///
     /// # Errors
@@ -139,6 +142,10 @@ impl<O: Operator> Operator for RowsBeforeErrors<O> {
 
     fn at_most(&mut self, rows: usize) {
         self.operator.at_most(rows);
+    }
+
+    fn any_order(&mut self) {
+        self.operator.any_order();
     }
 
     fn skip(&mut self, context: &mut ExecutionContext<'_>, rows: usize) -> Result<usize> {

@@ -51,48 +51,6 @@ pub(crate) fn sort_by<T: Copy>(
     Ok(())
 }
 
-/// As [`sort_by`], with so many threads to help.
-///
-/// # Errors
-/// As [`sort_by`].
-pub(crate) fn sort_by_threads<T: Copy + Send + Sync>(
-    items: &mut [T],
-    compare: impl Fn(&T, &T) -> Ordering + Sync,
-    helping: usize,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let mut length = items.len().div_ceil(helping + 1).max(1);
-    if helping == 0 || length < RUN_LENGTH {
-        return sort_by(items, compare, interrupt);
-    }
-    let compare = &compare;
-    let jobs = items.chunks_mut(length).map(|run| move || sort_by(run, compare, interrupt));
-    at_once(jobs.collect(), helping)?;
-    let mut spare = items.to_vec();
-    while length < items.len() {
-        let mut jobs = Vec::new();
-        for (pair, target) in items.chunks(length * 2).zip(spare.chunks_mut(length * 2)) {
-            let (left, right) = pair.split_at(length.min(pair.len()));
-            // Each half of the left run has its part of the right one: what comes before the second half's first element.
-            let (first_left, second_left) = left.split_at(left.len() / 2);
-            let before = |item: &T| second_left.first().is_some_and(|bound| compare(item, bound).is_lt());
-            let (first_right, second_right) = right.split_at(right.partition_point(before));
-            let (first, second) = target.split_at_mut(first_left.len() + first_right.len());
-            for (left, right, target) in
-                [(first_left, first_right, first), (second_left, second_right, second)]
-            {
-                jobs.push(move || {
-                    merge(left, right, target, &mut |left, right| compare(left, right), interrupt)
-                });
-            }
-        }
-        at_once(jobs, helping)?;
-        items.copy_from_slice(&spare);
-        length *= 2;
-    }
-    Ok(())
-}
-
 /// Elements that are sorted in one go where they are divided in place: some milliseconds.
 const PIECE_LENGTH: usize = 1 << 15;
 /// Of so many elements the one in the middle divides the others.
@@ -265,12 +223,6 @@ mod tests {
             for _ in 0..2 {
                 sort_by(&mut items, |left, right| left.0.cmp(&right.0), &Interrupt::new()).unwrap();
                 assert!(items == expected, "{count}");
-            }
-            for helping in 1..6 {
-                let mut items = numbers(count);
-                let by_number = |left: &(u32, u32), right: &(u32, u32)| left.0.cmp(&right.0);
-                sort_by_threads(&mut items, by_number, helping, &Interrupt::new()).unwrap();
-                assert!(items == expected, "{count} {helping}");
             }
         }
     }

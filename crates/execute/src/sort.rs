@@ -20,6 +20,7 @@ use crate::keyed_columns::KeyedColumns;
 use crate::operator::{Build, Operator};
 use crate::sort_keys::{KeyBytes, SortKeys};
 use crate::spill::{Sorted, Sorter};
+use crate::told_texts::ToldTexts;
 
 /// Orders rows.
 pub(crate) struct SortOperator {
@@ -129,6 +130,8 @@ struct Sorting {
     /// The columns that are looked at, those of the keys among them, and those of rows that are handed out.
     wanted: Vec<bool>,
     handed_out: Vec<bool>,
+    /// The texts that are not kept, if rows are kept by columns.
+    told: Option<ToldTexts>,
     rows: Ordered,
     filled: bool,
 }
@@ -157,6 +160,7 @@ impl Sorting {
             rows_max: usize::MAX,
             wanted: vec![true; width],
             handed_out: vec![true; width],
+            told: None,
             rows: Ordered::Few(FewRows::default()),
             filled: false,
         }
@@ -173,6 +177,9 @@ impl Sorting {
         self.filled = false;
         self.rows = Ordered::Few(FewRows::default());
         self.keys.reset();
+        let is_handed_out = |(position, _): &(usize, _)| self.handed_out.get(*position) == Some(&true);
+        let told = self.keys.first_column().filter(is_handed_out);
+        self.told = told.map(|(position, part)| ToldTexts::of(position, part));
         self.input.open(context)
     }
 
@@ -183,7 +190,10 @@ impl Sorting {
         }
         match &mut self.rows {
             Ordered::Few(rows) => rows.hand_out(batch),
-            Ordered::Many(rows) => rows.hand_out(batch, &context.session.interrupt)?,
+            Ordered::Many(rows) => match &self.told {
+                Some(told) => told.hand_out(rows, &self.handed_out, batch, &context.session.interrupt)?,
+                None => rows.hand_out(batch, &context.session.interrupt)?,
+            },
         }
         Ok(!batch.is_empty())
     }
@@ -214,7 +224,11 @@ impl Sorting {
                 Vectors::of_rows(batch.len(), batch.values(), &self.handed_out)
             }
             Ordered::Many(rows) => {
-                rows.take(rows_max, &self.handed_out, &context.session.interrupt, |_| {})?
+                let (wanted, interrupt) = (&self.handed_out, &context.session.interrupt);
+                match &self.told {
+                    Some(told) => told.take(rows, rows_max, wanted, interrupt)?,
+                    None => rows.take(rows_max, usize::MAX, wanted, interrupt, |_| {})?,
+                }
             }
         };
         Ok(!vectors.is_empty())
@@ -238,7 +252,8 @@ impl Sorting {
     fn sorted_columns(&mut self, context: &mut ExecutionContext<'_>) -> Result<Sorted<KeyedColumns>> {
         let mut sorter = self.sorter(context);
         let keys = &mut self.keys;
-        let handed_out = &self.handed_out;
+        let (handed_out, told) = (&self.handed_out, &self.told);
+        let keep = |rows: &mut Vectors| kept_of(rows, handed_out, told.as_ref());
         if keys.are_for_any_thread() {
             let mut keys = keys.clone();
             for_each_prepared(
@@ -247,7 +262,7 @@ impl Sorting {
                 context,
                 move |mut rows, context| {
                     let keys = keys.of(&rows, context)?;
-                    rows.keep_columns(handed_out);
+                    keep(&mut rows);
                     Ok(WithKeys(rows, keys))
                 },
                 |WithKeys(rows, keys), context| sorter.push_columns(rows, keys, &context.session.interrupt),
@@ -255,7 +270,7 @@ impl Sorting {
         } else {
             for_each(self.input.as_mut(), COLUMN_ROWS_MAX, context, |mut rows, context| {
                 let keys = keys.of(&rows, context)?;
-                rows.keep_columns(handed_out);
+                keep(&mut rows);
                 sorter.push_columns(rows, keys, &context.session.interrupt)
             })?;
         }
@@ -277,16 +292,24 @@ impl Sorting {
         let mut sorter = self.sorter(context);
         let columns_of = |batch: &Batch| Vectors::of_rows(batch.len(), batch.values(), &self.wanted);
         let mut rows = columns_of(&first);
-        rows.keep_columns(&self.handed_out);
+        kept_of(&mut rows, &self.handed_out, self.told.as_ref());
         sorter.push_columns(rows, keys, &context.session.interrupt)?;
         drop(first);
         while has_more {
             let mut rows = columns_of(&batch);
             let keys = self.keys.of(&rows, context)?;
-            rows.keep_columns(&self.handed_out);
+            kept_of(&mut rows, &self.handed_out, self.told.as_ref());
             sorter.push_columns(rows, keys, &context.session.interrupt)?;
             has_more = self.input.next(context, &mut batch)?;
         }
         Ok(Ordered::Many(sorter.finish(&context.session.interrupt)?))
+    }
+}
+
+/// Drops what is not kept of rows whose keys have been made.
+fn kept_of(rows: &mut Vectors, handed_out: &[bool], told: Option<&ToldTexts>) {
+    rows.keep_columns(handed_out);
+    if let Some(told) = told {
+        told.leave_out(rows);
     }
 }

@@ -39,8 +39,11 @@ struct Part {
 pub(crate) struct KeyBytes {
     bytes: Vec<u8>,
     /// Where those of each row end.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
 }
+
+/// Most bytes of the keys of rows together.
+pub(crate) const KEY_BYTES_MAX: usize = u32::MAX as usize;
 
 /// The values of one part for all rows.
 enum Values<'a> {
@@ -75,6 +78,15 @@ impl SortKeys {
         let mut keys = SortKeys::of_order(partition);
         keys.parts.extend(SortKeys::of_order(order).parts);
         SortKeys { is_order: false, partition: Some(partition.len()), ..keys }
+    }
+
+    /// The column by which rows are ordered before all else, if it is one, and its part of the keys.
+    pub(crate) fn first_column(&self) -> Option<(usize, KeyPart)> {
+        let Part { value, key } = self.parts.first()?;
+        match value.expression() {
+            Expression::Column(position) => Some((*position, *key)),
+            _ => None,
+        }
     }
 
     /// Registers and parameters may have changed.
@@ -187,7 +199,7 @@ impl SortKeys {
                 }
             }
             self.end_partition(start, partition, &mut keys.bytes)?;
-            keys.end();
+            keys.end_checked()?;
             if row == 0 {
                 keys.reserve(rows.len());
             }
@@ -252,8 +264,7 @@ impl SortKeys {
             }
         }
         self.end_partition(start, partition, &mut keys.bytes)?;
-        keys.end();
-        Ok(())
+        keys.end_checked()
     }
 
     /// Appends how long the partition's part is of the key that begins at `start`, if there is one.
@@ -275,22 +286,34 @@ impl KeyBytes {
     /// Whether each of them has so many bytes at most.
     pub(crate) fn are_at_most(&self, bytes: usize) -> bool {
         let starts = std::iter::once(&0).chain(&self.ends);
-        starts.zip(&self.ends).all(|(start, end)| end - start <= bytes)
+        starts.zip(&self.ends).all(|(start, end)| (end - start) as usize <= bytes)
     }
 
     /// What they take in memory.
     pub(crate) fn size_bytes(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
+        self.bytes.capacity() + self.ends.capacity() * size_of::<u32>()
+    }
+
+    /// Gives back room that no key takes.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
     }
 
     /// The key of a row.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> &[u8] {
         let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        self.bytes.get(start..self.ends.get(row).copied().unwrap_or(start)).unwrap_or_default()
+        let end = self.ends.get(row).copied().unwrap_or(start);
+        self.bytes.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Appends a key.
+    /// How many bytes they have together.
+    pub(crate) fn total_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends a key; whoever does so sees to it that there are no more than [`KEY_BYTES_MAX`] bytes.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8]) {
         self.bytes.extend_from_slice(key);
@@ -305,7 +328,16 @@ impl KeyBytes {
     }
 
     fn end(&mut self) {
-        self.ends.push(self.bytes.len());
+        debug_assert!(self.bytes.len() <= KEY_BYTES_MAX, "keys of more than 4 GiB");
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    fn end_checked(&mut self) -> Result<()> {
+        if self.bytes.len() > KEY_BYTES_MAX {
+            return Err(Error::new(isc::IMP_EXC));
+        }
+        self.end();
+        Ok(())
     }
 
     /// Makes room for the keys of so many rows, if they are as long as the first one.

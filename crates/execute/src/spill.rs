@@ -150,9 +150,9 @@ impl Sorter<KeyedColumns> {
         }
         let room = self.rows.room(&rows, &keys);
         let has_room = rows.len() <= PUSHED_ROWS_MAX
-            && (self.memory.try_grow(room) || {
+            && (self.memory.try_grow_to_share(room) || {
                 self.spill(interrupt)?;
-                self.memory.try_grow(room)
+                self.memory.try_grow_to_share(room)
             });
         if !has_room && rows.len() > 1 {
             let count = rows.len() as u32;
@@ -302,29 +302,35 @@ impl<M: RowsInMemory> Sorter<M> {
 }
 
 impl Sorted<KeyedColumns> {
-    /// The next rows by columns, those of `wanted`, so many at most; none at the end. `note` is called with the key of each.
+    /// The next rows by columns, those of `wanted`, so many at most, and none behind those whose keys have so many bytes; none at the
+    /// end. `note` is called with the key of each.
     ///
     /// # Errors
     /// As [`Sorted::next`].
     pub(crate) fn take(
         &mut self,
         rows_max: usize,
+        key_bytes_max: usize,
         wanted: &[bool],
         interrupt: &Interrupt,
         mut note: impl FnMut(&[u8]),
     ) -> Result<Vectors> {
         if self.merge.is_none() {
-            let rows = self.memory.take(rows_max, note);
+            let rows = self.memory.take(rows_max, key_bytes_max, note);
             if rows.is_empty() {
                 self.let_go();
             }
             return Ok(rows);
         }
         let mut columns = vec![Vec::new(); wanted.len()];
-        let (mut rows, mut text_bytes) = (0, 0);
-        while rows < rows_max.min(MERGED_ROWS_MAX) && text_bytes < MERGED_TEXT_BYTES {
+        let (mut rows, mut text_bytes, mut key_bytes) = (0, 0, 0);
+        while rows < rows_max.min(MERGED_ROWS_MAX)
+            && text_bytes < MERGED_TEXT_BYTES
+            && key_bytes < key_bytes_max
+        {
             interrupt.check()?;
             let Some(key) = self.head_key() else { break };
+            key_bytes += key.len();
             note(key);
             text_bytes += self.take_head_to(&mut columns)?;
             self.advance()?;
@@ -657,7 +663,7 @@ mod tests {
         // By rows and by columns in turns.
         let mut batch = Batch::new(3, 50);
         loop {
-            let rows = sorted.take(300, &[true; 3], &interrupt, |_| {}).unwrap();
+            let rows = sorted.take(300, usize::MAX, &[true; 3], &interrupt, |_| {}).unwrap();
             batch.reset(3);
             sorted.hand_out(&mut batch, &interrupt).unwrap();
             if rows.is_empty() && batch.is_empty() {

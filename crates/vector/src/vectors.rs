@@ -92,6 +92,18 @@ impl Vectors {
         }
     }
 
+    /// Puts another column, which has a value for each row, in the place of one.
+    pub fn put_column(&mut self, position: usize, column: Column<'static>) {
+        if let Some(place) = self.columns.get_mut(position) {
+            *place = Some(column);
+        }
+    }
+
+    /// Gives back room that no row takes.
+    pub fn shrink_to_fit(&mut self) {
+        self.columns.iter_mut().flatten().for_each(Column::shrink_to_fit);
+    }
+
     /// Drops the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         if rows < self.rows {
@@ -219,6 +231,15 @@ impl<T: Copy + Default> Operand<'static, T> {
         }
     }
 
+    fn shrink_to_fit(&mut self) {
+        if let Values::Many(Cow::Owned(values)) = &mut self.values {
+            values.shrink_to_fit();
+        }
+        if let Nulls::Some(Cow::Owned(nulls)) = &mut self.nulls {
+            nulls.shrink_to_fit();
+        }
+    }
+
     /// Appends what another one has for so many rows, to so many that it has itself.
     fn append(&mut self, rows: usize, other: &Operand<'_, T>, more: usize) {
         let nulls_of =
@@ -335,6 +356,15 @@ impl Column<'static> {
             Column::Doubles(doubles) | Column::Floats(doubles) => doubles.reserve(rows),
             Column::Truths(truths) => truths.reserve_exact(rows),
             Column::Values(values) => values.reserve_exact(rows),
+        }
+    }
+
+    fn shrink_to_fit(&mut self) {
+        match self {
+            Column::Numbers(numbers, _) => numbers.shrink_to_fit(),
+            Column::Doubles(doubles) | Column::Floats(doubles) => doubles.shrink_to_fit(),
+            Column::Truths(truths) => truths.shrink_to_fit(),
+            Column::Values(values) => values.shrink_to_fit(),
         }
     }
 

@@ -170,7 +170,8 @@ impl WindowOperator {
         }
         let Some(numbers) = &mut self.numbers else { return Ok(Vectors::default()) };
         let interrupt = &context.session.interrupt;
-        let rows = self.rows.take(rows_max, &self.wanted, interrupt, |key| numbers.number(key))?;
+        let rows =
+            self.rows.take(rows_max, usize::MAX, &self.wanted, interrupt, |key| numbers.number(key))?;
         let count = rows.len();
         let mut columns = rows.into_columns();
         columns.resize(self.wanted.len(), None);

@@ -277,6 +277,26 @@ fn append_binary(text: &Text, set: CharacterSet, pad: bool, key: &mut Vec<u8>) {
     }
 }
 
+/// Whether a text can be made again of its key ([`text_of_key`]): in binary orders, if it has no padding.
+pub fn is_told_by_key(text: &Text, collation: Collation) -> bool {
+    match order(text.character_set(), collation) {
+        Order::Binary { pad } => !pad || text.bytes().last() != Some(&text.character_set().pad_byte()),
+        Order::Unicode { .. } | Order::National { .. } => false,
+    }
+}
+
+/// The text of a character set whose key stands at the beginning of `key`, if it is [told](is_told_by_key) by it. `room`: for its
+/// bytes.
+pub fn text_of_key(key: &[u8], set: CharacterSet, collation: Collation, room: &mut Vec<u8>) -> Option<Text> {
+    let Order::Binary { pad } = order(set, collation) else { return None };
+    room.clear();
+    let is_whole = match (pad, set) {
+        (false, _) | (true, CharacterSet::OCTETS) => padded::take_unpadded(key, room),
+        (true, _) => padded::take_padded(key, room),
+    };
+    is_whole.then(|| Text::new(room.as_slice(), set))
+}
+
 /// Appends bytes that are the same for equal texts, whatever their character sets; not ordered.
 pub fn append_equality_key(text: &Text, collation: Collation, key: &mut Vec<u8>) {
     let set = text.character_set();

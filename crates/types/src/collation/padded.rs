@@ -42,6 +42,33 @@ pub(super) fn append_padded(bytes: &[u8], key: &mut Vec<u8>) {
     key.push(END);
 }
 
+/// Appends the bytes that [`append_padded`] has made the beginning of a key of: all of the text if it has no padding. False if there
+/// is no such beginning.
+pub(super) fn take_padded(key: &[u8], bytes: &mut Vec<u8>) -> bool {
+    let mut rest = key;
+    while let Some((&code, tail)) = rest.split_first() {
+        let plain = rest.iter().take_while(|code| **code >= SPACE).count();
+        if let Some((own, others)) = rest.split_at_checked(plain).filter(|(own, _)| !own.is_empty()) {
+            bytes.extend_from_slice(own);
+            rest = others;
+            continue;
+        }
+        rest = match (code, tail.split_first()) {
+            (END, _) => return true,
+            (LOW_SPACE, _) => {
+                bytes.push(SPACE);
+                tail
+            }
+            (CONTROL, Some((byte, others))) => {
+                bytes.push(*byte);
+                others
+            }
+            _ => return false,
+        };
+    }
+    false
+}
+
 const OCTETS_END: u8 = 0x01;
 const OCTETS_ESCAPE: u8 = 0x02;
 
@@ -64,4 +91,26 @@ pub(super) fn append_unpadded(bytes: &[u8], key: &mut Vec<u8>) {
         rest = tail;
     }
     key.push(OCTETS_END);
+}
+
+/// As [`take_padded`], of what [`append_octets`] or [`append_unpadded`] has made.
+pub(super) fn take_unpadded(key: &[u8], bytes: &mut Vec<u8>) -> bool {
+    let mut rest = key;
+    while let Some((&code, tail)) = rest.split_first() {
+        let plain = rest.iter().take_while(|code| **code > OCTETS_ESCAPE).count();
+        if let Some((own, others)) = rest.split_at_checked(plain).filter(|(own, _)| !own.is_empty()) {
+            bytes.extend_from_slice(own);
+            rest = others;
+            continue;
+        }
+        rest = match (code, tail.split_first()) {
+            (OCTETS_END, _) => return true,
+            (OCTETS_ESCAPE, Some((byte, others))) => {
+                bytes.push(byte.wrapping_sub(1));
+                others
+            }
+            _ => return false,
+        };
+    }
+    false
 }

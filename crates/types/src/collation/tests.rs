@@ -381,3 +381,29 @@ fn prefixes_end_before_letters_that_may_go_on() {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn texts_of_binary_orders_are_told_by_their_keys(
+        bytes in prop::collection::vec(prop_oneof![0u8..4, Just(b' '), any::<u8>()], 0..12),
+        behind in prop::collection::vec(any::<u8>(), 0..4),
+    ) {
+        for set in [CharacterSet::NONE, CharacterSet::OCTETS, CharacterSet::WIN1252] {
+            let text = Text::new(bytes.as_slice(), set);
+            if is_told_by_key(&text, Collation(0)) {
+                let mut key = sort_key(&text, Collation(0));
+                key.extend(&behind);
+                prop_assert_eq!(text_of_key(&key, set, Collation(0), &mut Vec::new()), Some(text));
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_with_padding_and_of_other_orders_are_not_told_by_their_keys() {
+    let told = |text: &str, collation| is_told_by_key(&Text::utf8(text), collation);
+    assert!(told("a b", UTF8) && told("", UTF8));
+    assert!(!told("a ", UTF8));
+    assert!(!told("a", UNICODE) && !told("a", UNICODE_CI));
+    assert_eq!(text_of_key(b"a", CharacterSet::UTF8, UTF8, &mut Vec::new()), None);
+}

@@ -16,7 +16,7 @@
 //! A descending part is the complement of the ascending one. A NULL at the end where it does not belong by its value
 //! is a byte before the part, which the other values then have as well.
 
-use crate::character_set::Collation;
+use crate::character_set::{CharacterSet, Collation};
 use crate::collation;
 use crate::decimal::{Decimal, DecimalParts};
 use crate::error::{Error, Result, isc};
@@ -104,6 +104,45 @@ pub fn encode_order_key(value: &Value, part: &KeyPart, out: &mut Vec<u8>) -> Res
     collation::append_order_key(text, part.collation, out);
     complement_from(from, part.descending, out);
     Ok(())
+}
+
+/// Texts that are made again of keys that begin with a part of one column: see [`collation::is_told_by_key`].
+#[derive(Debug, Clone)]
+pub struct TextsOfKeys {
+    part: KeyPart,
+    set: CharacterSet,
+    key: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl TextsOfKeys {
+    /// For keys that begin with this part of texts of a character set.
+    pub fn new(part: KeyPart, set: CharacterSet) -> TextsOfKeys {
+        TextsOfKeys { part, set, key: Vec::new(), text: Vec::new() }
+    }
+
+    /// The value that a key begins with: NULL, or a text that is told by it; `None` if it is no such key.
+    pub fn value_of(&mut self, key: &[u8]) -> Option<Value> {
+        let key = match self.part.nulls {
+            NullsPosition::Lowest => key,
+            _ => match key.split_first()? {
+                (&VALUE, rest) => rest,
+                _ => return Some(Value::Null),
+            },
+        };
+        let key = match self.part.descending {
+            false => key,
+            true => {
+                self.key.clear();
+                self.key.extend(key.iter().map(|byte| !byte));
+                self.key.as_slice()
+            }
+        };
+        if self.part.nulls == NullsPosition::Lowest && key.first() == Some(&NULL) {
+            return Some(Value::Null);
+        }
+        collation::text_of_key(key, self.set, self.part.collation, &mut self.text).map(Value::Text)
+    }
 }
 
 /// Appends what every key of a text starting with `prefix` starts with. Such keys may also belong to texts that differ

@@ -133,3 +133,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn texts_and_nulls_are_told_by_keys_that_begin_with_them() {
+    for nulls in [NullsPosition::Lowest, NullsPosition::First, NullsPosition::Last] {
+        for descending in [false, true] {
+            let part = KeyPart { descending, nulls, ..ASCENDING };
+            let mut texts = TextsOfKeys::new(part, crate::CharacterSet::UTF8);
+            for value in [Value::Null, Value::text(""), Value::text("a b"), Value::text("\u{1}\u{20}\u{3}é")]
+            {
+                let mut begun = key(&value, part);
+                encode_key(&Value::integer(7), &part, &mut begun).unwrap();
+                assert_eq!(texts.value_of(&begun), Some(value), "{part:?}");
+            }
+        }
+    }
+}
