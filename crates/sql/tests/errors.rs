@@ -114,7 +114,7 @@ fn numbers_of_types_have_limits() {
 
 #[test]
 fn a_clause_written_twice_is_named() {
-    let mut expected = head(-637);
-    expected.push(item(isc::DSQL_DUPLICATE_SPEC, vec!["[NO] WAIT".into()]));
+    let expected =
+        [item(isc::SQLERR, vec![(-637).into()]), item(isc::DSQL_DUPLICATE_SPEC, vec!["[NO] WAIT".into()])];
     assert_eq!(items("set transaction wait no wait"), expected);
 }
