@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::workload::{Journal, Model, SEQUENCE, Worker, begin, contents, is_same, open, open_with_layouts};
 use common::*;
 use farbird_sim::{Image, Random, Recording, SimulatedDisk};
+use farbird_store::log::{LoggedSubstrate, ROOM_BYTES_DEFAULT};
+use farbird_store::substrate::{ALL_KEYS, Direction, Durability, Space, Substrate, WriteBatch};
 use farbird_store::{Store, StoreError};
 use farbird_types::Value;
 
@@ -212,6 +214,47 @@ fn power_cuts_amid_commits_that_share_a_write_keep_each_of_them_whole() {
             assert_eq!(count % 5, 0, "half a commit after change {point}");
             assert!((acknowledged..=begun.max(acknowledged)).contains(&(count / 5)), "after change {point}");
         }
+    }
+}
+
+/// Batches that fill a good part of the log: some are records of it, some are checkpoints.
+#[test]
+fn power_cuts_amid_large_batches_keep_each_of_them_whole() {
+    const PARTS: u8 = 40;
+    let disk = SimulatedDisk::default();
+    let open = |disk: &SimulatedDisk| {
+        LoggedSubstrate::on_backend(disk.clone(), 1 << 20, ROOM_BYTES_DEFAULT).expect("open")
+    };
+    let substrate = open(&disk);
+    disk.record();
+    // By batch: when it was begun and acknowledged.
+    let times: Vec<(usize, usize)> = (1..=5u8)
+        .map(|number| {
+            let mut batch = WriteBatch::new();
+            for part in 0..PARTS {
+                batch.put(Space::Catalog, vec![part], vec![number; 35_000]);
+            }
+            let begun = disk.recorded();
+            substrate.write(batch, Durability::Durable).expect("write");
+            (begun, disk.recorded())
+        })
+        .collect();
+    std::mem::forget(substrate);
+    let recording = disk.take_recording();
+    let mut random = Random::new(variable("FARBIRD_SEED", 1));
+    for point in 0..=recording.len() {
+        let disk = SimulatedDisk::holding(recording.after_power_cut(point, &mut random));
+        let opened = open(&disk);
+        let snapshot = opened.snapshot().expect("snapshot");
+        let entries = snapshot.scan(Space::Catalog, ALL_KEYS, Direction::Forward).expect("scan");
+        let found: Vec<u8> = entries.map(|entry| entry.expect("entry").1[0]).collect();
+        let number = found.first().copied().unwrap_or(0);
+        assert!(found.iter().all(|other| *other == number), "half a batch after change {point}: {found:?}");
+        assert_eq!(found.len(), if number == 0 { 0 } else { usize::from(PARTS) }, "after change {point}");
+        let acknowledged = times.iter().filter(|(_, acknowledged)| *acknowledged <= point).count();
+        let begun = times.iter().filter(|(begun, _)| *begun < point).count();
+        let possible = acknowledged..=begun.max(acknowledged);
+        assert!(possible.contains(&usize::from(number)), "{number} of {possible:?} after change {point}");
     }
 }
 

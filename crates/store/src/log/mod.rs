@@ -36,9 +36,14 @@ use crate::substrate::{
 };
 use crate::{FileKind, Result, StoreError};
 use recent::RecentBatches;
-use record::{RECORD_BYTES_MAX, RecordNumber};
+use record::RecordNumber;
 pub use room::ROOM_BYTES_DEFAULT;
 use room::Room;
+
+/// Batches that are not durable by themselves and larger than this are not logged: the next one that is would have to write them along.
+const RELAXED_BYTES_MAX: usize = 256 << 10;
+/// So much room for records that wait for a sync is kept when they are written.
+const UNSYNCED_BYTES_KEPT: usize = 256 << 10;
 
 /// redb behind a commit log, in one file.
 #[derive(Debug)]
@@ -188,7 +193,7 @@ impl LoggedSubstrate {
             self.merge_recent(state)?;
         }
         let next = state.latest.next();
-        match (self.record(state, next, &batch), durability) {
+        match (self.record(state, next, &batch, durability), durability) {
             (Some(record), Durability::Durable) => self.log(state, next, &record, batch),
             (Some(record), Durability::Relaxed) => {
                 self.merge(state, next, batch, durability)?;
@@ -207,9 +212,16 @@ impl LoggedSubstrate {
         }
     }
 
-    /// The record of a batch, if the log has room for it.
-    fn record(&self, state: &State, number: RecordNumber, batch: &WriteBatch) -> Option<Vec<u8>> {
-        if state.needs_checkpoint {
+    /// The record of a batch, if it is to be logged and the log has room for it.
+    fn record(
+        &self,
+        state: &State,
+        number: RecordNumber,
+        batch: &WriteBatch,
+        durability: Durability,
+    ) -> Option<Vec<u8>> {
+        let waits_too_large = durability == Durability::Relaxed && batch.bytes() > RELAXED_BYTES_MAX;
+        if state.needs_checkpoint || waits_too_large {
             return None;
         }
         let record = record::encode(number, state.unsynced_records, batch)?;
@@ -238,7 +250,7 @@ impl LoggedSubstrate {
         state.unnoted = Some(number);
         state.unsynced.clear();
         state.unsynced_records = 0;
-        state.unsynced.shrink_to(RECORD_BYTES_MAX);
+        state.unsynced.shrink_to(UNSYNCED_BYTES_KEPT);
         Ok(())
     }
 
@@ -553,6 +565,29 @@ mod tests {
         substrate.write(batch(&[(b"large", Some(&large))]), Durability::Relaxed).expect("write");
         substrate.write(batch(&[(b"a", Some(b"2"))]), Durability::Durable).expect("write");
         assert_eq!(contents(&open(&copy(&disk))), contents(&substrate));
+    }
+
+    #[test]
+    fn a_large_durable_batch_is_logged_and_survives_a_crash() {
+        let disk = Disk::default();
+        let substrate = LoggedSubstrate::on_backend(disk.clone(), 1 << 20, ROOM_BYTES_DEFAULT).expect("open");
+        substrate.write(batch(&[(b"a", Some(b"1"))]), Durability::Durable).expect("write");
+        let mut logged = substrate.figures().log_bytes;
+        for number in 0..9u8 {
+            let large = vec![number; 1_500_000];
+            let changes: [(&[u8], Option<&[u8]>); 2] = [(&[number], Some(&large)), (b"a", Some(&[number]))];
+            substrate.write(batch(&changes), Durability::Durable).expect("write");
+            assert_eq!(contents(&open(&copy(&disk))), contents(&substrate), "after batch {number}");
+            // Of three batches the third does not fit any more: it is a checkpoint, and the log begins anew.
+            let is_logged = substrate.figures().log_bytes >= logged + 1_500_000;
+            assert_eq!(is_logged, number % 3 != 2, "batch {number}");
+            logged = substrate.figures().log_bytes;
+        }
+        // What a record says of its size is not believed beyond the largest.
+        let torn = copy(&disk);
+        let size = room::first_record_offset() as usize + 8;
+        torn.0.lock()[size..size + 4].fill(0xFF);
+        open(&torn);
     }
 
     #[test]

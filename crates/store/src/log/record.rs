@@ -32,8 +32,9 @@ use super::room::Room;
 use crate::substrate::{Space, WriteBatch};
 use crate::{IndexId, RelationId, Result, StoreError};
 
-/// Larger batches are not logged: they would fill the room, and a checkpoint costs them little.
-pub(super) const RECORD_BYTES_MAX: usize = 256 << 10;
+/// Larger batches are not logged: they would fill the room, and a checkpoint costs them little. It costs smaller ones more than the
+/// log does: two flushes, and pages that are written although the sweep and later batches change them again.
+pub(super) const RECORD_BYTES_MAX: usize = 2 << 20;
 /// Records begin at multiples of this.
 const ALIGNMENT_BYTES: usize = 512;
 const CHECKSUM_BYTES: usize = 8;
