@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use farbird_types::Value;
 
-use crate::column_codec::ColumnCodec;
+use crate::column_codec::{BlockOutline, ColumnCodec};
 use crate::column_vector::ColumnVector;
 use crate::compression::Compression;
 use crate::run_length::{RunLength, RunLengthCodec};
@@ -234,6 +234,14 @@ pub trait RowCodec: Send + Sync {
         out: &mut Vec<Value>,
     ) -> Result<(), DecodeError> {
         self.open_block(format, rows, bytes)?.decode_row(index, columns, out)
+    }
+
+    /// What is kept of a block for who reads many single rows of it; `None` if there is nothing to be found out beforehand.
+    ///
+    /// # Errors
+    /// If the bytes are damaged.
+    fn outline(&self, _format: &RecordFormat, _bytes: &[u8]) -> Result<Option<BlockOutline>, DecodeError> {
+        Ok(None)
     }
 
     /// The same block under this codec without its compression, for who will read many single rows of it; `None` if it

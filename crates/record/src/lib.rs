@@ -27,6 +27,7 @@ pub use block_fill::BlockFill;
 pub use codec::{
     BlockReader, CodecId, ColumnBounds, ColumnSet, EncodedRows, RowCodec, UnknownCodecName, codec,
 };
+pub use column_codec::BlockOutline;
 pub use column_vector::{ColumnValues, ColumnVector, NullBits, number_of_value, value_of_number};
 pub use compression::Compression;
 pub use error::{DecodeError, EncodeError};

@@ -176,25 +176,43 @@ impl LinearFit {
 }
 
 /// A list to read from.
+pub(crate) type PackedNumbers<'a> = Packed<&'a [u8]>;
+
+/// A list whose differences are bytes, or stand at places of bytes that somebody else has.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PackedNumbers<'a> {
+pub(crate) struct Packed<B> {
     base: i64,
     step: i64,
     width: usize,
-    differences: &'a [u8],
-    marks: Option<Marks<'a>>,
+    differences: B,
+    marks: Option<Marks<B>>,
 }
 
 /// The integers at every [`GROUP`]th index, less the base.
 #[derive(Debug, Clone, Copy)]
-struct Marks<'a> {
+struct Marks<B> {
     base: i64,
     step: i64,
     width: usize,
-    differences: &'a [u8],
+    differences: B,
 }
 
-impl Marks<'_> {
+impl<B> Packed<B> {
+    /// The same list with something else in the place of its bytes.
+    #[inline]
+    pub(crate) fn map<C>(&self, change: &impl Fn(&B) -> C) -> Packed<C> {
+        let marks = self.marks.as_ref().map(|marks| Marks {
+            base: marks.base,
+            step: marks.step,
+            width: marks.width,
+            differences: change(&marks.differences),
+        });
+        let Packed { base, step, width, differences, .. } = self;
+        Packed { base: *base, step: *step, width: *width, differences: change(differences), marks }
+    }
+}
+
+impl Marks<&[u8]> {
     fn number(&self, index: usize) -> i64 {
         let on_line = self.base.wrapping_add(self.step.wrapping_mul(index as i64));
         on_line.wrapping_add(difference(self.differences, self.width, index) as i64)

@@ -25,6 +25,11 @@ fn decode_all(id: CodecId, format: &RecordFormat, rows: usize, bytes: &[u8]) {
     for index in 0..rows + 1 {
         let _ = codec.decode_row(format, rows, bytes, index, &ColumnSet::All, &mut out);
     }
+    if let Ok(Some(outline)) = codec.outline(format, bytes) {
+        for index in 0..rows + 1 {
+            let _ = outline.decode_row(format, rows, bytes, index, &ColumnSet::All, &mut out);
+        }
+    }
     let _ = codec.unpack_block(format, bytes);
     let Ok(reader) = codec.open_block(format, rows, bytes) else { return };
     for index in 0..rows + 1 {
@@ -153,17 +158,29 @@ proptest! {
             let unpacked = unpacked.map(|unpacked| (id.alone(), unpacked));
             for (id, block) in [(id, block)].into_iter().chain(unpacked) {
                 let codec = codec(id).expect("known");
+                let outline = codec.outline(&format, &block).expect("sound");
+                prop_assert_eq!(outline.is_some(), id == CodecId::COLUMN);
                 for (index, row) in rows.iter().enumerate() {
                     let mut values = Vec::new();
+                    let some = ColumnSet::Slots(&slots);
                     codec.decode_row(&format, rows.len(), &block, index, &ColumnSet::All, &mut values).expect("decodes");
-                    codec
-                        .decode_row(&format, rows.len(), &block, index, &ColumnSet::Slots(&slots), &mut values)
-                        .expect("decodes");
+                    codec.decode_row(&format, rows.len(), &block, index, &some, &mut values).expect("decodes");
+                    if let Some(outline) = &outline {
+                        let mut again = Vec::new();
+                        for columns in [&ColumnSet::All, &some] {
+                            outline.decode_row(&format, rows.len(), &block, index, columns, &mut again).expect("decodes");
+                        }
+                        prop_assert_eq!(&again, &values);
+                    }
                     let picked = slots.iter().map(|slot| row.get(usize::from(*slot)).cloned().unwrap_or_default());
                     prop_assert_eq!(values, row.iter().cloned().chain(picked).collect::<Vec<Value>>());
                 }
                 let past = codec.decode_row(&format, rows.len(), &block, rows.len(), &ColumnSet::All, &mut Vec::new());
                 prop_assert!(past.is_err());
+                if let Some(outline) = outline {
+                    let past = outline.decode_row(&format, rows.len(), &block, rows.len(), &ColumnSet::All, &mut Vec::new());
+                    prop_assert!(past.is_err());
+                }
             }
         }
     }

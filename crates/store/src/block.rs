@@ -24,7 +24,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use farbird_record::bytes::{Reader, put_varint};
-use farbird_record::{BlockReader, CodecId, ColumnSet, DecodeError, EncodedRows, RecordFormat, codec};
+use farbird_record::{
+    BlockOutline, BlockReader, CodecId, ColumnSet, DecodeError, EncodedRows, RecordFormat, codec,
+};
 use farbird_types::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -196,14 +198,16 @@ pub(crate) struct Block {
     pub(crate) last: u64,
     row_map: Option<Range<usize>>,
     payload: usize,
-    /// Where its rows may be kept without their compression; `None`: nowhere.
+    /// Where more may be kept of it than its bytes; `None`: nowhere.
     room: Option<Arc<UnpackedRoom>>,
     /// Whether a single row was read already.
     was_read: AtomicBool,
     unpacked: OnceLock<Arc<UnpackedRows>>,
+    /// Of its rows without their compression.
+    outline: OnceLock<KeptOutline>,
 }
 
-/// How much memory blocks take that are kept without their compression.
+/// How much memory blocks take beside their bytes, for single rows that are read of them: rows without their compression, outlines.
 #[derive(Debug, Default)]
 pub(crate) struct UnpackedRoom {
     bytes: AtomicUsize,
@@ -216,24 +220,38 @@ impl UnpackedRoom {
     }
 }
 
+/// Some of that memory, until it is dropped.
+#[derive(Debug)]
+struct Taken {
+    bytes: usize,
+    room: Arc<UnpackedRoom>,
+}
+
+impl Taken {
+    fn new(bytes: usize, room: &Arc<UnpackedRoom>) -> Taken {
+        room.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Taken { bytes, room: Arc::clone(room) }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.room.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// A block's rows without their compression.
 #[derive(Debug)]
 struct UnpackedRows {
     payload: Vec<u8>,
-    room: Arc<UnpackedRoom>,
+    _taken: Taken,
 }
 
-impl UnpackedRows {
-    fn new(payload: Vec<u8>, room: &Arc<UnpackedRoom>) -> UnpackedRows {
-        room.bytes.fetch_add(payload.len(), Ordering::Relaxed);
-        UnpackedRows { payload, room: Arc::clone(room) }
-    }
-}
-
-impl Drop for UnpackedRows {
-    fn drop(&mut self) {
-        self.room.bytes.fetch_sub(self.payload.len(), Ordering::Relaxed);
-    }
+/// What is known of a block's rows beside their bytes, if its codec knows such things.
+#[derive(Debug)]
+struct KeptOutline {
+    outline: Option<BlockOutline>,
+    _taken: Taken,
 }
 
 impl Block {
@@ -303,6 +321,7 @@ impl Block {
             room: None,
             was_read: AtomicBool::new(false),
             unpacked: OnceLock::new(),
+            outline: OnceLock::new(),
         })
     }
 
@@ -411,20 +430,45 @@ impl Block {
         columns: &ColumnSet<'_>,
         out: &mut Vec<Value>,
     ) -> Result<()> {
-        let mut decode = || match self.unpacked(format)? {
-            Some(payload) => {
-                codec(self.codec.alone())?.decode_row(format, self.rows, payload, index, columns, out)
-            }
-            None => codec(self.codec)?.decode_row(format, self.rows, self.payload(), index, columns, out),
-        };
-        decode().map_err(|error| self.damaged(&error))
+        self.decode_row_of(format, index, columns, out).map_err(|error| self.damaged(&error))
     }
 
-    /// From here on its rows are kept without their compression once a second single row is read.
-    pub(crate) fn keep_unpacked_in(&mut self, room: &Arc<UnpackedRoom>) {
-        if self.codec != self.codec.alone() {
-            self.room = Some(Arc::clone(room));
+    /// The first row read alone is decoded with nothing made for it; from the second one on what is found out of the block is kept.
+    fn decode_row_of(
+        &self,
+        format: &RecordFormat,
+        index: usize,
+        columns: &ColumnSet<'_>,
+        out: &mut Vec<Value>,
+    ) -> std::result::Result<(), DecodeError> {
+        let was_read = self.was_read.load(Ordering::Relaxed) || self.was_read.swap(true, Ordering::Relaxed);
+        let Some(room) = self.room.as_ref().filter(|_| was_read) else {
+            return codec(self.codec)?.decode_row(format, self.rows, self.payload(), index, columns, out);
+        };
+        let payload = self.unpacked(format, room)?;
+        let kept = match self.outline.get() {
+            Some(kept) => kept,
+            None => {
+                let outline = codec(self.codec.alone())?.outline(format, payload)?;
+                let bytes = outline.as_ref().map_or(0, BlockOutline::bytes);
+                self.outline.get_or_init(|| KeptOutline { outline, _taken: Taken::new(bytes, room) })
+            }
+        };
+        match &kept.outline {
+            Some(outline) => outline.decode_row(format, self.rows, payload, index, columns, out),
+            None => codec(self.codec.alone())?.decode_row(format, self.rows, payload, index, columns, out),
         }
+    }
+
+    /// From here on more is kept of it once a second single row is read: its rows without their compression, and what was found out
+    /// of them.
+    pub(crate) fn keep_more_in(&mut self, room: &Arc<UnpackedRoom>) {
+        self.room = Some(Arc::clone(room));
+    }
+
+    /// Whether it takes more than its bytes.
+    pub(crate) fn takes_more(&self) -> bool {
+        self.unpacked.get().is_some() || self.outline.get().is_some()
     }
 
     /// Whether its rows are kept without their compression.
@@ -443,23 +487,27 @@ impl Block {
             room: self.room.clone(),
             was_read: AtomicBool::new(self.was_read.load(Ordering::Relaxed)),
             unpacked: self.unpacked.clone(),
+            outline: OnceLock::new(),
             ..**self
         })
     }
 
-    /// The rows without their compression, if they are kept so. The first read does not pay for that: under random reads
-    /// of a large table there is no second one.
-    fn unpacked(&self, format: &RecordFormat) -> std::result::Result<Option<&[u8]>, DecodeError> {
-        let Some(room) = &self.room else { return Ok(None) };
-        if let Some(unpacked) = self.unpacked.get() {
-            return Ok(Some(&unpacked.payload));
+    /// The rows without their compression. The first read does not pay for that: under random reads of a large table there is no second one.
+    fn unpacked(
+        &self,
+        format: &RecordFormat,
+        room: &Arc<UnpackedRoom>,
+    ) -> std::result::Result<&[u8], DecodeError> {
+        if self.codec == self.codec.alone() {
+            return Ok(self.payload());
         }
-        if !self.was_read.swap(true, Ordering::Relaxed) {
-            return Ok(None);
+        if let Some(unpacked) = self.unpacked.get() {
+            return Ok(&unpacked.payload);
         }
         let payload = codec(self.codec)?.unpack_block(format, self.payload())?;
-        let Some(payload) = payload else { return Ok(None) };
-        Ok(Some(&self.unpacked.get_or_init(|| Arc::new(UnpackedRows::new(payload, room))).payload))
+        let payload = payload.ok_or(DecodeError::UnknownCodec { codec: self.codec.0 })?;
+        let taken = Taken::new(payload.len(), room);
+        Ok(&self.unpacked.get_or_init(|| Arc::new(UnpackedRows { payload, _taken: taken })).payload)
     }
 
     /// The error for rows that cannot be decoded.

@@ -33,7 +33,7 @@ struct Room {
     /// Blocks: as many as the substrate's cache has room for, and most are kept there all the same. A join that looks rows up
     /// all over a large table comes to each block many times.
     blocks: usize,
-    /// Bytes of rows without their compression; one block more for each reader that has just come by it.
+    /// Bytes of rows without their compression, and of outlines; one block more for each reader that has just come by it.
     unpacked_bytes: usize,
 }
 
@@ -113,7 +113,7 @@ impl BlockCache {
         page_work::has_fetched();
         self.counts.hits.fetch_add(1, Ordering::Relaxed);
         if self.unpacked.bytes() > self.room.unpacked_bytes {
-            kept.remove_neighbour(key, |other| other.is_unpacked());
+            kept.remove_neighbour(key, Block::takes_more);
         }
         Some(block)
     }
@@ -153,7 +153,7 @@ impl BlockCache {
         make_room: impl FnOnce(&mut Kept, (RelationId, u64)) -> bool,
     ) -> Arc<Block> {
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
-        block.keep_unpacked_in(&self.unpacked);
+        block.keep_more_in(&self.unpacked);
         let key = (relation, block.first);
         let block = Arc::new(block);
         let mut kept = self.blocks.lock();

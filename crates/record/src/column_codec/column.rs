@@ -5,7 +5,7 @@ use std::ops::Range;
 use farbird_types::{ExactWidth, SqlType, Text, Time, TimeTz, TimestampTz, Value, ZoneId};
 
 use super::encode::{FRACTION_DIGITS_MAX, POWERS_OF_TEN};
-use super::strings::Strings;
+use super::strings::{Strings, StringsIn};
 use super::{
     FLAG_NULL_BITS, FLAG_TRIMMED, KIND_DICTIONARY, KIND_FRACTIONS, KIND_NULL, KIND_NUMBER_DICTIONARY,
     KIND_NUMBERS, KIND_PLAIN, KIND_WORDS, KIND_ZONED,
@@ -15,7 +15,7 @@ use crate::codec::ColumnBounds;
 use crate::column_vector::{
     ColumnValues, ColumnVector, number_of_value, number_range, timestamp_of_number, value_of_number,
 };
-use crate::packed::PackedNumbers;
+use crate::packed::{Packed, PackedNumbers};
 use crate::value_codec::{decode_single, padded_to_length};
 use crate::{DecodeError, TextCodes};
 
@@ -29,20 +29,95 @@ pub(super) struct Column<'a> {
     nulls: Option<&'a [u8]>,
     /// CHAR values without their padding.
     is_trimmed: bool,
-    content: Content<'a>,
+    content: Content<&'a [u8]>,
     /// What stands behind a list of numbers: their bounds, or nothing.
     rest: &'a [u8],
 }
 
-enum Content<'a> {
+/// The values of a column in bytes, or at places of bytes that somebody else has.
+#[derive(Debug)]
+enum Content<B> {
     AllNull,
-    Numbers(PackedNumbers<'a>),
-    NumberDictionary { count: usize, different: PackedNumbers<'a>, indexes: PackedNumbers<'a> },
-    Plain(Strings<'a>),
-    Dictionary { count: usize, different: Strings<'a>, indexes: PackedNumbers<'a> },
-    Words(&'a [u8]),
-    Fractions { power: f64, numbers: PackedNumbers<'a> },
-    Zoned { moments: PackedNumbers<'a>, zones: PackedNumbers<'a> },
+    Numbers(Packed<B>),
+    NumberDictionary { count: usize, different: Packed<B>, indexes: Packed<B> },
+    Plain(StringsIn<B>),
+    Dictionary { count: usize, different: StringsIn<B>, indexes: Packed<B> },
+    Words(B),
+    Fractions { power: f64, numbers: Packed<B> },
+    Zoned { moments: Packed<B>, zones: Packed<B> },
+}
+
+impl<B> Content<B> {
+    /// The same values with something else in the place of their bytes.
+    #[inline]
+    fn map<C>(&self, change: &impl Fn(&B) -> C) -> Content<C> {
+        match self {
+            Content::AllNull => Content::AllNull,
+            Content::Numbers(numbers) => Content::Numbers(numbers.map(change)),
+            Content::NumberDictionary { count, different, indexes } => Content::NumberDictionary {
+                count: *count,
+                different: different.map(change),
+                indexes: indexes.map(change),
+            },
+            Content::Plain(strings) => Content::Plain(strings.map(change)),
+            Content::Dictionary { count, different, indexes } => Content::Dictionary {
+                count: *count,
+                different: different.map(change),
+                indexes: indexes.map(change),
+            },
+            Content::Words(bytes) => Content::Words(change(bytes)),
+            Content::Fractions { power, numbers } => {
+                Content::Fractions { power: *power, numbers: numbers.map(change) }
+            }
+            Content::Zoned { moments, zones } => {
+                Content::Zoned { moments: moments.map(change), zones: zones.map(change) }
+            }
+        }
+    }
+}
+
+/// A place in the bytes of a column.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+impl Span {
+    /// The place of a part of some bytes.
+    fn of(part: &[u8], whole: &[u8]) -> Span {
+        let start = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
+        Span { start, end: start.saturating_add(part.len()) }
+    }
+
+    #[inline]
+    fn in_bytes<'a>(&self, whole: &'a [u8]) -> &'a [u8] {
+        whole.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// What [`Column::open`] has found out of a column, apart from its bytes.
+#[derive(Debug)]
+pub(super) struct Outline {
+    nulls: Option<Span>,
+    is_trimmed: bool,
+    content: Content<Span>,
+}
+
+impl Outline {
+    /// The column, as it was opened in these bytes. Its bounds are not told.
+    #[inline]
+    pub(super) fn column<'a>(&self, sql_type: &'a SqlType, rows: usize, bytes: &'a [u8]) -> Column<'a> {
+        let in_bytes = |span: &Span| span.in_bytes(bytes);
+        Column {
+            sql_type,
+            rows,
+            nulls: self.nulls.as_ref().map(in_bytes),
+            is_trimmed: self.is_trimmed,
+            content: self.content.map(&in_bytes),
+            rest: &[],
+        }
+    }
 }
 
 fn invalid(offset: usize) -> DecodeError {
@@ -112,6 +187,16 @@ impl<'a> Column<'a> {
         };
         column.rest = reader.rest();
         Ok(column)
+    }
+
+    /// What is known of the column beside its bytes, in which it was opened.
+    pub(super) fn outline(&self, bytes: &[u8]) -> Outline {
+        let place = |part: &&[u8]| Span::of(part, bytes);
+        Outline {
+            nulls: self.nulls.as_ref().map(place),
+            is_trimmed: self.is_trimmed,
+            content: self.content.map(&place),
+        }
     }
 
     fn is_null(&self, row: usize) -> bool {

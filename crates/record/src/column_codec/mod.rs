@@ -30,6 +30,7 @@
 
 mod column;
 mod encode;
+mod outline;
 mod strings;
 
 use std::borrow::Cow;
@@ -37,6 +38,8 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
 use farbird_types::Value;
+
+pub use outline::BlockOutline;
 
 use self::column::Column;
 use self::encode::ColumnBuilder;
@@ -176,6 +179,13 @@ impl RowCodec for ColumnCodec {
             out.push(value);
         }
         Ok(())
+    }
+
+    fn outline(&self, format: &RecordFormat, bytes: &[u8]) -> Result<Option<BlockOutline>, DecodeError> {
+        match self.compression {
+            Compression::None => BlockOutline::of(format, bytes).map(Some),
+            _ => Ok(None),
+        }
     }
 
     fn unpack_block(&self, format: &RecordFormat, bytes: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {

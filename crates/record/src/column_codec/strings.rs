@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{KIND_DICTIONARY, KIND_PLAIN};
 use crate::DecodeError;
 use crate::bytes::{Reader, put_varint};
-use crate::packed::{self, PackedNumbers};
+use crate::packed::{self, Packed, PackedNumbers};
 
 /// Appends byte strings in the smaller of the two ways; gives its kind.
 pub(super) fn encode(strings: &[&[u8]], out: &mut Vec<u8>) -> u8 {
@@ -84,10 +84,21 @@ impl<'s> Dictionary<'s> {
 }
 
 /// Byte strings to read from.
-#[derive(Clone, Copy)]
-pub(super) struct Strings<'a> {
-    ends: PackedNumbers<'a>,
-    bytes: &'a [u8],
+pub(super) type Strings<'a> = StringsIn<&'a [u8]>;
+
+/// Byte strings in bytes, or at places of bytes that somebody else has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StringsIn<B> {
+    ends: Packed<B>,
+    bytes: B,
+}
+
+impl<B> StringsIn<B> {
+    /// The same strings with something else in the place of their bytes.
+    #[inline]
+    pub(super) fn map<C>(&self, change: &impl Fn(&B) -> C) -> StringsIn<C> {
+        StringsIn { ends: self.ends.map(change), bytes: change(&self.bytes) }
+    }
 }
 
 impl<'a> Strings<'a> {
