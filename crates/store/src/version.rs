@@ -31,17 +31,23 @@ pub(crate) struct StoredVersion<'a> {
 const DELETED: u8 = 0;
 const ROW: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
+/// What stands between the checksum and the row, mostly no more.
+const HEADER_BYTES_USUAL: usize = 8;
 
 impl<'a> StoredVersion<'a> {
     pub(crate) fn encode(&self, row: RowId) -> Vec<u8> {
-        let mut out = vec![0; CHECKSUM_BYTES];
+        let row_bytes = match self.content {
+            VersionContent::Deleted => 0,
+            VersionContent::Row { bytes, .. } => bytes.len(),
+        };
+        let mut out = Vec::with_capacity(CHECKSUM_BYTES + HEADER_BYTES_USUAL + row_bytes);
+        out.resize(CHECKSUM_BYTES, 0);
         match self.content {
             VersionContent::Deleted => {
                 out.push(DELETED);
                 put_varint(self.writer.0, &mut out);
             }
             VersionContent::Row { format, bytes } => {
-                out.reserve(bytes.len() + 16);
                 out.push(ROW);
                 put_varint(self.writer.0, &mut out);
                 put_varint(u64::from(format), &mut out);

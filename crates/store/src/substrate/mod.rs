@@ -13,13 +13,14 @@ mod pages;
 mod sorted_changes;
 mod sorted_entries;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::{Bound, Deref};
 use std::sync::Arc;
 
 use crate::block_cache::BlockCache;
 use crate::figures::FileFigures;
+use crate::identifiers::IdMap;
 use crate::{IndexId, RelationId, Result, StoreError};
 
 pub use file::RedbSubstrate;
@@ -310,7 +311,7 @@ impl fmt::Debug for Slice {
 #[derive(Debug, Default)]
 pub struct WriteBatch {
     cleared: Vec<Space>,
-    changes: HashMap<Space, Vec<KeyChange>>,
+    changes: IdMap<Space, Vec<KeyChange>>,
     appended: Vec<(IndexId, SortedEntries)>,
     bytes: usize,
 }
