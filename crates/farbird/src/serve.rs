@@ -12,11 +12,12 @@ use farbird_gateway::origin::{Origin, OriginOptions};
 use farbird_gateway::settings::{OriginSettings, StatusAddress};
 use farbird_server::config::{Config, DatabaseAccess, LimitSettings, Overrides};
 use farbird_server::{FirstStart, Server};
+use tokio::runtime::Handle;
 use tracing_subscriber::EnvFilter;
 
 use crate::external::External;
 use crate::farlink::knowledge::OwnServer;
-use crate::farlink::{Asked, Signals};
+use crate::farlink::{self, Asked, Signals};
 use crate::status;
 
 /// Environment variable with SYSDBA's password for the first start.
@@ -131,6 +132,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .max_blocking_threads(config.connections_max + ENGINE_THREADS_SPARE)
         .build()
         .context("cannot start the runtime")?;
+    // The farlink has threads of its own, so that none of the server's stands between two of its steps.
+    let origin = match origin {
+        Some(settings) => Some((farlink::runtime(settings.threads()?)?, settings)),
+        None => None,
+    };
+    let origin = origin.as_ref().map(|(runtime, settings)| (runtime.handle(), settings.clone()));
     runtime.block_on(serve(config, origin, arguments))
 }
 
@@ -147,7 +154,7 @@ pub(crate) fn begin_log() {
 
 async fn serve(
     config: Config,
-    origin: Option<OriginSettings>,
+    origin: Option<(&Handle, OriginSettings)>,
     arguments: &Arguments,
 ) -> anyhow::Result<ExitCode> {
     let password = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
@@ -163,7 +170,7 @@ async fn serve(
         writeln!(std::io::stdout(), "its status at http://{address}/")?;
     }
     let origin = match origin {
-        Some(settings) => Some(start_origin(&server, settings).await?),
+        Some((runtime, settings)) => Some(start_origin(runtime, &server, settings).await?),
         None => None,
     };
     match &origin {
@@ -197,8 +204,8 @@ async fn reload_until_end(server: &Server, origin: &Origin, arguments: &Argument
 }
 
 /// Starts the origin of a farlink before the server.
-async fn start_origin(server: &Server, settings: OriginSettings) -> anyhow::Result<Origin> {
-    let origin = Origin::start(origin_options(server, settings)?).await?;
+async fn start_origin(runtime: &Handle, server: &Server, settings: OriginSettings) -> anyhow::Result<Origin> {
+    let origin = runtime.spawn(Origin::start(origin_options(server, settings)?)).await??;
     writeln!(std::io::stdout(), "its farlink listens on {}", origin.address())?;
     if let Some(address) = origin.status_address() {
         writeln!(std::io::stdout(), "its farlink's status at http://{address}/")?;

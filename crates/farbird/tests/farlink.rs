@@ -270,6 +270,23 @@ fn who_is_revoked_is_out_at_once_and_for_good() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("revoked"));
 }
 
+/// The list of trusted ends is looked at when somebody comes: no end must be started anew for it, or have a link.
+#[test]
+fn who_is_paired_or_revoked_while_nobody_is_linked_counts_from_then_on() {
+    let folder = paired();
+    let server = serve(folder.path());
+    pair(folder.path(), "origin", &["--revoke", "london"]);
+    pair(folder.path(), "new", &["--name", "new", pair(folder.path(), "origin", &[]).trim()]);
+    pair(folder.path(), "origin", &[pair(folder.path(), "new", &[]).trim()]);
+    let revoked = edge(folder.path(), server.address, &[]);
+    revoked.wait_for_log("not paired with each other");
+    assert!(!revoked.log.lock().unwrap().contains("connected with"));
+    let origin = server.address.to_string();
+    let mut command = farbird(folder.path());
+    command.args(["edge", "--listen", "127.0.0.1:0", "--origin", &origin, "--keys", "new"]);
+    Running::start(command, "listens on").wait_for_log("linked with tokyo");
+}
+
 #[test]
 fn strangers_get_nowhere() {
     let folder = paired();

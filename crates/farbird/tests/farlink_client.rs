@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use farbird_client::blocking::Connection;
 use farbird_client::farlink::{self, Transport};
 use farbird_client::{
-    BlobOptions, ConnectOptions, CreateOptions, Isolation, Posted, TransactionOptions, blocking, pool,
+    BlobOptions, ConnectOptions, CreateOptions, Isolation, Posted, TransactionOptions, Value, blocking, pool,
 };
 use tempfile::TempDir;
 
@@ -240,6 +240,50 @@ fn statements_transactions_rows_and_blobs_save_their_trips() {
     assert!(connection.read_blob(&transaction, id).unwrap() == contents);
     connection.commit(transaction).unwrap();
     connection.close().unwrap();
+}
+
+/// What edges do for unmodified programs by their settings, by the name of the database alone: twenty rows and their commit cost a trip
+/// instead of twenty-one, and what is wrong with one of them is told by the commit at the latest, and none is kept.
+#[test]
+fn writes_are_answered_early_where_a_program_says_so() {
+    let site = Site::start();
+    site.create().close().unwrap();
+    let mut options = site.options();
+    (options.farlink.optimistic_writes, options.farlink.deferred_prepare) = (true, true);
+    let name = format!("{}?optimistic-writes=true&deferred-prepare=true", site.database());
+    let far = Connection::attach(&name, &site.options()).unwrap();
+    let trips = || farlink::sums(&site.name(), &options.farlink).map_or(0, |sums| sums.trips);
+    let add = |first: i64| -> farbird_client::Result<()> {
+        let transaction = far.begin(&TransactionOptions::default())?;
+        for id in first..first + 20 {
+            let text = format!("insert into customer values ({id}, 'customer {id}', null)");
+            let statement = far.prepare(&transaction, &text)?;
+            far.execute(&transaction, &statement, ())?;
+        }
+        far.commit(transaction)
+    };
+    // A transaction that begins before the edge has heard which database this is begins at the server, which then does what is asked in it.
+    let begun = Instant::now();
+    let mut first = 100;
+    loop {
+        let before = trips();
+        add(first).unwrap();
+        first += 20;
+        if trips() - before <= 2 {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "twenty rows never cost two trips at most");
+    }
+    let refused = add(first - 1).unwrap_err();
+    assert!(refused.is_constraint_violation(), "{refused:?}");
+    let transaction = far.begin(&TransactionOptions::default()).unwrap();
+    let query = "select count(*) from customer where id >= 100";
+    assert_eq!(far.query_all(&transaction, query).unwrap(), [[Value::integer(first - 100)]]);
+    far.commit(transaction).unwrap();
+    farlink::leave(&site.name(), &options.farlink);
+    // What is misspelt does not silently have no effect.
+    let error = Connection::attach(&format!("{}?optimistic=true", site.database()), &options).unwrap_err();
+    assert!(error.message().contains("`optimistic` is none of"), "{error:?}");
 }
 
 #[test]

@@ -2,13 +2,19 @@
 //!
 //! Promises: nothing is taken from the link before the connection can have it, so what is urgent can still go first; a wait ends as
 //! soon as what it waits for is there.
+//!
+//! One task reads the connection, and writes what others have said. Who says something on another thread ([`Hub::write_now`]) writes it
+//! itself where the connection takes it at once: between neighbours waking the task would take longer than all the rest.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use farbird_farlink::link::{Event, Health, Link, LinkError, Message};
 use farbird_farlink::message::Channel;
 use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -29,6 +35,8 @@ const REVOCATION_CHECK: Duration = Duration::from_secs(1);
 /// A link with those who wait for it.
 pub(crate) struct Hub<Out, In> {
     link: Mutex<Link<Out, In>>,
+    /// There while a connection is carried. Locked before `link` where both are.
+    sending: Mutex<Option<Sending>>,
     /// Somebody has said something.
     said: Notify,
     /// Something has gone to the connection.
@@ -69,18 +77,47 @@ impl Batch {
     fn is_written(&self) -> bool {
         self.is_flushed
     }
+}
 
-    /// Writes what is left of them; may be dropped and called again.
-    async fn write(&mut self, writer: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
-        while let rest @ [_, ..] = &self.bytes[self.written..] {
-            match writer.write(rest).await? {
-                0 => return Err(std::io::ErrorKind::WriteZero.into()),
-                written => self.written += written,
+/// The way into the connection.
+struct Sending {
+    writer: Box<dyn AsyncWrite + Send + Unpin>,
+    batch: Batch,
+    /// When a batch was taken or a part of it written last.
+    moved: Duration,
+}
+
+impl Sending {
+    fn new(writer: Box<dyn AsyncWrite + Send + Unpin>, now: Duration) -> Sending {
+        Sending { writer, batch: Batch::new(Vec::new()), moved: now }
+    }
+
+    /// Takes what is to be written next, once the batch before is written.
+    fn take<Out: Message, In: Message>(&mut self, link: &mut Link<Out, In>, now: Duration) {
+        self.batch = Batch::new(link.take_output(BATCH_BYTES));
+        self.moved = now;
+    }
+
+    /// Writes what is left of the batch.
+    fn poll_write(&mut self, now: Duration, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        while let rest @ [_, ..] = &self.batch.bytes[self.batch.written..] {
+            match ready!(Pin::new(&mut self.writer).poll_write(context, rest))? {
+                0 => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
+                written => (self.batch.written, self.moved) = (self.batch.written + written, now),
             }
         }
-        writer.flush().await?;
-        self.is_flushed = true;
-        Ok(())
+        ready!(Pin::new(&mut self.writer).poll_flush(context))?;
+        self.batch.is_flushed = true;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Closes the way into a connection that is not carried any longer: what is said then is for the next one.
+struct Carried<'h>(&'h Mutex<Option<Sending>>);
+
+impl Drop for Carried<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
     }
 }
 
@@ -110,7 +147,8 @@ impl std::fmt::Display for End {
 
 impl<Out: Message, In: Message> Hub<Out, In> {
     pub(crate) fn new(link: Link<Out, In>, clock: Clock) -> Hub<Out, In> {
-        Hub { link: Mutex::new(link), said: Notify::new(), room: Notify::new(), clock }
+        let (said, room) = (Notify::new(), Notify::new());
+        Hub { link: Mutex::new(link), sending: Mutex::new(None), said, room, clock }
     }
 
     pub(crate) fn now(&self) -> Duration {
@@ -118,15 +156,43 @@ impl<Out: Message, In: Message> Hub<Out, In> {
     }
 
     pub(crate) fn send(&self, messages: &[Out]) {
-        if messages.is_empty() {
-            return;
+        if !messages.is_empty() {
+            self.queue(messages);
+            self.said.notify_one();
         }
+    }
+
+    /// As [`Hub::send`], but nobody is told: [`Hub::write_now`] must follow.
+    pub(crate) fn queue(&self, messages: &[Out]) {
         let mut link = self.link.lock();
         for message in messages {
             link.send(message);
         }
-        drop(link);
-        self.said.notify_one();
+    }
+
+    /// Writes what was said, on this thread, as far as the connection takes it at once; the rest is the task's that carries it.
+    pub(crate) fn write_now(&self) {
+        if !self.try_write() {
+            self.said.notify_one();
+        }
+    }
+
+    /// Whether nothing is left to be written.
+    fn try_write(&self) -> bool {
+        let Some(mut sending) = self.sending.try_lock() else { return false };
+        let Some(sending) = sending.as_mut().filter(|sending| sending.batch.is_written()) else {
+            return false;
+        };
+        let now = self.clock.now();
+        sending.take(&mut self.link.lock(), now);
+        // The task that carries waits for the connection, should it have to be waited for.
+        match sending.poll_write(now, &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => {
+                self.room.notify_waiters();
+                !self.link.lock().has_output()
+            }
+            Poll::Ready(Err(_)) | Poll::Pending => false,
+        }
     }
 
     /// A channel is done with a message.
@@ -190,22 +256,28 @@ impl<Out: Message, In: Message> Hub<Out, In> {
         mut deliver: impl FnMut(),
     ) -> End {
         let peer = connection.peer;
-        let (mut reader, mut writer, keep) = connection.split();
+        let (mut reader, writer, keep) = connection.split();
+        *self.sending.lock() = Some(Sending::new(writer, self.clock.now()));
+        let carried = Carried(&self.sending);
         let heard = self.link.lock().receive(unread, self.clock.now());
         let end = match heard {
             Err(error) => End::Link(error),
             Ok(()) => {
                 deliver();
                 tokio::select! {
-                    end = self.exchange(&mut reader, &mut writer, &mut deliver) => end,
+                    end = self.exchange(&mut reader, &mut deliver) => end,
                     () = revoked(keys, peer) => End::Revoked,
                 }
             }
         };
+        let sending = self.sending.lock().take();
+        drop(carried);
         self.link.lock().disconnected(self.clock.now());
         deliver();
         self.room.notify_waiters();
-        drop(timeout(LEAVE_TIMEOUT, writer.shutdown()).await);
+        if let Some(mut sending) = sending {
+            drop(timeout(LEAVE_TIMEOUT, sending.writer.shutdown()).await);
+        }
         drop(keep);
         end
     }
@@ -229,59 +301,29 @@ impl<Out: Message, In: Message> Hub<Out, In> {
 
     /// One task reads and writes, and its timer is set anew only where it would ring too late: another task that is woken for each
     /// message, and a clock that is set for each of them, cost a near link more than the messages do.
-    async fn exchange(
-        &self,
-        reader: &mut (impl AsyncReadExt + Unpin),
-        writer: &mut (impl AsyncWriteExt + Unpin),
-        deliver: &mut impl FnMut(),
-    ) -> End {
+    async fn exchange(&self, reader: &mut (impl AsyncReadExt + Unpin), deliver: &mut impl FnMut()) -> End {
         let silence = self.link.lock().silence();
         let mut buffer = vec![0; READ_BYTES];
-        let mut batch = Batch::new(Vec::new());
-        // When something passed last, as far as that was looked at, and how much of the batch was written then.
-        let (mut passed, mut written) = (self.clock.now(), 0);
+        let mut heard = self.clock.now();
         let timer = sleep(Duration::ZERO);
         tokio::pin!(timer);
         loop {
-            let mut due = None;
-            let now = self.clock.now();
-            if batch.is_written() {
-                let mut link = self.link.lock();
-                batch = Batch::new(link.take_output(BATCH_BYTES));
-                (passed, written) = (now, 0);
-                // What is due must wait until this is written.
-                if batch.is_written() {
-                    due = link.poll_timeout();
-                    if due.is_some_and(|due| due <= now) {
-                        match link.handle_timeout(now) {
-                            Ok(()) => continue,
-                            Err(error) => return End::Link(error),
-                        }
-                    }
-                }
-            }
-            if !batch.is_written() {
-                // A connection that takes nothing is as silent as one that gives nothing.
-                if written != batch.written {
-                    (passed, written) = (now, batch.written);
-                } else if now >= passed + silence {
-                    return End::Link(LinkError::Silent(silence));
-                }
-                due = Some(passed + silence);
-            }
+            let (is_writing, due) = match self.next_batch(heard, silence) {
+                Ok(next) => next,
+                Err(end) => return end,
+            };
             if let Some(due) = due {
                 let due = self.clock.at(due);
                 if due < timer.deadline() || timer.is_elapsed() {
                     timer.as_mut().reset(due);
                 }
             }
-            let is_writing = !batch.is_written();
             tokio::select! {
                 read = reader.read(&mut buffer) => match read {
                     Ok(0) => return End::Closed,
                     Ok(length) => {
-                        passed = self.clock.now();
-                        let result = self.link.lock().receive(&buffer[..length], passed);
+                        heard = self.clock.now();
+                        let result = self.link.lock().receive(&buffer[..length], heard);
                         deliver();
                         if let Err(error) = result {
                             return End::Link(error);
@@ -289,13 +331,46 @@ impl<Out: Message, In: Message> Hub<Out, In> {
                     }
                     Err(error) => return End::Network(error),
                 },
-                written = batch.write(writer), if is_writing => match written {
+                written = poll_fn(|context| self.poll_write(context)), if is_writing => match written {
                     Ok(()) => self.room.notify_waiters(),
                     Err(error) => return End::Network(error),
                 },
                 () = self.said.notified(), if !is_writing => {}
                 () = timer.as_mut(), if due.is_some() => {}
             }
+        }
+    }
+
+    /// Sees to it that there is something to be written if anything is to be said or due. Gives whether there is, and when to look again.
+    fn next_batch(&self, heard: Duration, silence: Duration) -> Result<(bool, Option<Duration>), End> {
+        let mut sending = self.sending.lock();
+        let Some(sending) = sending.as_mut() else { return Err(End::Closed) };
+        loop {
+            let now = self.clock.now();
+            if !sending.batch.is_written() {
+                // What is due must wait until this is written. A connection that takes nothing is as silent as one that gives nothing.
+                let given_up = heard.max(sending.moved) + silence;
+                if now >= given_up {
+                    return Err(End::Link(LinkError::Silent(silence)));
+                }
+                return Ok((true, Some(given_up)));
+            }
+            let mut link = self.link.lock();
+            sending.take(&mut link, now);
+            if sending.batch.is_written() {
+                let due = link.poll_timeout();
+                if due.is_none_or(|due| due > now) {
+                    return Ok((false, due));
+                }
+                link.handle_timeout(now).map_err(End::Link)?;
+            }
+        }
+    }
+
+    fn poll_write(&self, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        match self.sending.lock().as_mut() {
+            Some(sending) => sending.poll_write(self.clock.now(), context),
+            None => Poll::Ready(Ok(())),
         }
     }
 
@@ -339,8 +414,77 @@ mod tests {
         let hub: Hub<ToOrigin, ToEdge> = Hub::new(link, clock);
         hub.with_link(|link| link.connected(clock.now()));
         let (here, _there) = duplex(8);
-        let (mut reader, mut writer) = split(here);
-        let end = timeout(Duration::from_secs(60), hub.exchange(&mut reader, &mut writer, &mut || ())).await;
+        let (mut reader, writer) = split(here);
+        *hub.sending.lock() = Some(Sending::new(Box::new(writer), clock.now()));
+        let end = timeout(Duration::from_secs(60), hub.exchange(&mut reader, &mut || ())).await;
         assert!(matches!(end, Ok(End::Link(LinkError::Silent(_)))), "{end:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_written_at_once_and_what_is_not_arrive_in_their_order() {
+        let clock = Clock::new();
+        let (here, there) = duplex(100);
+        let edge: Hub<ToOrigin, ToEdge> =
+            Hub::new(Link::edge(Settings::default(), "london", SessionId([1; 16]), clock.now()), clock);
+        edge.with_link(|link| link.connected(clock.now()));
+        let origin: Hub<ToEdge, ToOrigin> =
+            Hub::new(Link::origin(Settings::default(), "tokyo", SessionId([1; 16]), clock.now()), clock);
+        let (mut near_reader, near_writer) = split(here);
+        let (mut far_reader, far_writer) = split(there);
+        *edge.sending.lock() = Some(Sending::new(Box::new(near_writer), clock.now()));
+        let mut hello = vec![0; 4_096];
+        edge.write_now();
+        let mut unread = Vec::new();
+        let mut says = None;
+        while says.is_none() {
+            // A greeting is longer than what the connection takes at once.
+            let length = far_reader.read(&mut hello).await.unwrap();
+            unread.extend_from_slice(&hello[..length]);
+            edge.write_now();
+            drop(edge.poll_write(&mut Context::from_waker(Waker::noop())));
+            says = farbird_farlink::link::Greeting::decode(&unread).unwrap();
+        }
+        let Some((farbird_farlink::link::Greeting::Hello(hello), _)) = says else { panic!("{says:?}") };
+        origin.with_link(|link| link.accept(&hello, clock.now())).unwrap();
+        *origin.sending.lock() = Some(Sending::new(Box::new(far_writer), clock.now()));
+
+        let said =
+            |number: u32| ToEdge::Closed { channel: Channel(1), reason: number.to_string().repeat(20) };
+        let count = 200;
+        let heard = parking_lot::Mutex::new(Vec::new());
+        let carrying = async {
+            let mut silent = || ();
+            let mut hear = || {
+                while let Some((message, _)) = edge.take_message() {
+                    heard.lock().push(message);
+                }
+            };
+            tokio::join!(
+                edge.exchange(&mut near_reader, &mut hear),
+                origin.exchange(&mut far_reader, &mut silent),
+            );
+        };
+        let saying = async {
+            for number in 0..count {
+                match number % 3 {
+                    0 => origin.send(&[said(number)]),
+                    _ => {
+                        origin.queue(&[said(number)]);
+                        origin.write_now();
+                    }
+                }
+                if number % 7 == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            while heard.lock().len() < count as usize {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            () = carrying => panic!("the connection is over"),
+            said = timeout(Duration::from_secs(60), saying) => said.expect("all arrives"),
+        }
+        assert_eq!(*heard.lock(), (0..count).map(said).collect::<Vec<_>>());
     }
 }

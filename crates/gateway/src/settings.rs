@@ -27,6 +27,8 @@ pub const KEYS_FOLDER: &str = "farbird-farlink";
 const FIREBIRD_PORT: u16 = 3050;
 /// Rules are written when there are others than so long ago, and at the end.
 const RULES_SAVED_EVERY: Duration = Duration::from_secs(60);
+/// No machine has more use of them.
+const THREADS_MAX: usize = 1024;
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -62,6 +64,8 @@ pub struct EdgeSettings {
     pub keys: Option<PathBuf>,
     /// Programs at a time.
     pub programs_max: Option<usize>,
+    /// Threads that carry programs' bytes.
+    pub threads: Option<usize>,
     /// What is kept of statements, for all programs.
     pub statement_cache_mib: Option<usize>,
     /// Rows that have come and no program has taken, of all programs.
@@ -115,6 +119,8 @@ pub struct OriginSettings {
     pub sessions_max: Option<usize>,
     /// Programs at a time.
     pub programs_max: Option<usize>,
+    /// Threads that carry programs' bytes.
+    pub threads: Option<usize>,
     /// Without a link for so long, open transactions are rolled back.
     pub transaction_grace_seconds: Option<u64>,
     /// How long programs may go on at the end.
@@ -150,6 +156,14 @@ impl EdgeSettings {
         self.programs_max.unwrap_or(1000)
     }
 
+    /// Threads of the runtime that it is to be started in.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn threads(&self) -> Result<usize, SettingsError> {
+        threads(self.threads)
+    }
+
     /// Checks them, and opens the keys.
     ///
     /// # Errors
@@ -164,6 +178,7 @@ impl EdgeSettings {
             transport: self.transport.unwrap_or_default(),
             keys: Keys::open(&keys_folder(self.keys.as_deref()))?,
             programs_max: self.programs_max(),
+            threads: self.threads()?,
             transaction_grace: seconds(self.transaction_grace_seconds, 30),
             shutdown_grace: seconds(self.shutdown_grace_seconds, 10),
             status: self.status.map(|status| status.0),
@@ -247,6 +262,14 @@ impl OriginSettings {
         self.programs_max.unwrap_or(1000)
     }
 
+    /// Threads of the runtime that it is to be started in.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn threads(&self) -> Result<usize, SettingsError> {
+        threads(self.threads)
+    }
+
     /// Checks them, and opens the keys. `knowledge`: the server's own word, if it is a Farbird server in this process.
     ///
     /// # Errors
@@ -262,6 +285,7 @@ impl OriginSettings {
             keys: Keys::open(&keys_folder(self.keys.as_deref()))?,
             sessions_max: self.sessions_max.unwrap_or(100),
             programs_max: self.programs_max(),
+            threads: self.threads()?,
             transaction_grace: seconds(self.transaction_grace_seconds, 30),
             shutdown_grace: seconds(self.shutdown_grace_seconds, 10),
             status: self.status.map(|status| status.0),
@@ -319,6 +343,16 @@ fn with_port(server: &str) -> String {
         return format!("{host}:{port}");
     }
     if crate::transport::has_port(server) { server.to_owned() } else { format!("{server}:{FIREBIRD_PORT}") }
+}
+
+fn threads(set: Option<usize>) -> Result<usize, SettingsError> {
+    match set {
+        Some(threads) if !(1..=THREADS_MAX).contains(&threads) => {
+            let reason = format!("{threads} is not among 1 to {THREADS_MAX}");
+            Err(SettingsError::Value { setting: "threads", reason })
+        }
+        set => Ok(set.unwrap_or(1)),
+    }
 }
 
 fn seconds(set: Option<u64>, default: u64) -> Duration {

@@ -4,13 +4,14 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{Socket, TcpKeepalive};
 use tokio::net::TcpStream;
 
 use crate::async_socket::Family;
-use crate::farlink::{Introduction, OriginConnection};
+use crate::farlink::{Introduction, OriginConnection, TakesReplies};
 
 /// A client whose machine or network has vanished is noticed after a minute of silence and a minute of questions:
 /// until then it keeps its locks.
@@ -27,6 +28,8 @@ pub(crate) struct Arrival {
     pub(crate) peer: SocketAddr,
     /// What the origin says of its connection.
     pub(crate) introduction: Option<Introduction>,
+    /// Who takes replies before they go through the socket.
+    pub(crate) replies: Option<Arc<dyn TakesReplies>>,
 }
 
 impl Arrival {
@@ -42,18 +45,19 @@ impl Arrival {
         if let Err(error) = socket.set_tcp_keepalive(&KEEPALIVE) {
             tracing::debug!(%peer, %error, "cannot turn on keepalive");
         }
-        Ok(Arrival { socket, family: Family::Network, peer, introduction: None })
+        Ok(Arrival { socket, family: Family::Network, peer, introduction: None, replies: None })
     }
 
     /// A connection of an origin. `own`: the server's address, which stands for one that the edge has not given or not as an address.
     pub(crate) fn from_origin(connection: OriginConnection, own: SocketAddr) -> Arrival {
-        let OriginConnection { socket, introduction } = connection;
+        let OriginConnection { socket, introduction, replies } = connection;
         let peer = introduction.peer.parse().unwrap_or(own);
         Arrival {
             socket: Socket::from(socket),
             family: Family::Inside,
             peer,
             introduction: Some(introduction),
+            replies,
         }
     }
 }

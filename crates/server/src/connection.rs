@@ -87,10 +87,13 @@ struct Work {
 
 impl Connection {
     fn new(arrival: Arrival, shared: Arc<Shared>) -> std::io::Result<Connection> {
-        let Arrival { socket, family, peer, introduction } = arrival;
+        let Arrival { socket, family, peer, introduction, replies } = arrival;
         let login_deadline = Instant::now() + shared.config.login_timeout;
         let input = Arc::new(ConnectionInput::new());
-        let worker = Box::new(Worker::new(Arc::clone(&shared), peer, introduction, Arc::clone(&input)));
+        let mut worker = Box::new(Worker::new(Arc::clone(&shared), peer, introduction, Arc::clone(&input)));
+        if let Some(replies) = replies {
+            worker.output_mut().offer_to(replies);
+        }
         let state = State::Resting { worker, socket: AsyncSocket::new(socket, family)? };
         Ok(Connection { input, shared, state, login_deadline, stop: None })
     }

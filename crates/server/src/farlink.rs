@@ -62,10 +62,18 @@ pub struct Introduction {
     pub pass: Option<Vec<u8>>,
 }
 
+/// Takes what the server says on a connection, on the thread that says it.
+pub trait TakesReplies: Send + Sync {
+    /// Takes bytes behind `before` that have gone through the socket since the connection began; they may be changed. False: they are as they
+    /// were, and go through the socket. Must not wait.
+    fn take(&self, before: u64, bytes: &mut [u8]) -> bool;
+}
+
 /// A connection that an origin has made: the server's end, and whose it is.
 pub(crate) struct OriginConnection {
     pub(crate) socket: UnixStream,
     pub(crate) introduction: Introduction,
+    pub(crate) replies: Option<Arc<dyn TakesReplies>>,
 }
 
 /// What origins were given.
@@ -94,14 +102,18 @@ impl Farlink {
     }
 
     /// Makes a connection to the server inside the process; gives the origin's end, which blocks. Both ends see at once when the other
-    /// is dropped.
+    /// is dropped. What the server says goes to `replies`, if there is somebody who takes it, else through the socket.
     ///
     /// # Errors
     /// `ConnectionRefused`: the server is going down; otherwise there are no file descriptors.
-    pub fn connect(&self, introduction: Introduction) -> io::Result<UnixStream> {
+    pub fn connect(
+        &self,
+        introduction: Introduction,
+        replies: Option<Arc<dyn TakesReplies>>,
+    ) -> io::Result<UnixStream> {
         let (origins, socket) = UnixStream::pair()?;
         socket.set_nonblocking(true)?;
-        let sent = self.arrivals.send(OriginConnection { socket, introduction });
+        let sent = self.arrivals.send(OriginConnection { socket, introduction, replies });
         sent.map_err(|_| io::Error::new(io::ErrorKind::ConnectionRefused, "the server is going down"))?;
         Ok(origins)
     }

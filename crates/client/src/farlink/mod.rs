@@ -7,6 +7,10 @@
 //! The site is where the origin is: HOST or HOST:PORT of `farbird serve --farlink` or `farbird origin`. Both ends must know each
 //! other: `farbird pair` at either (docs/farlink.md), and [`Options::keys`] names the folder. Services do not pass.
 //!
+//! [`Options`] may stand in the name instead, and then go before those of the program, for programs whose databases are named by
+//! their users: `farlink://site/database?keys=FOLDER&transport=tcp&deferred-prepare=true&optimistic-writes=true`. Anything else behind
+//! the question mark is refused; a database whose own name has one needs an alias.
+//!
 //! ```no_run
 //! use farbird_client::blocking::Connection;
 //! use farbird_client::{ConnectOptions, farlink};
@@ -26,6 +30,7 @@
 //! The link's tasks run on a thread of their own, with a tokio runtime, from the first connection on; a program that uses no `farlink://` has
 //! neither. Uses `farbird_gateway`, which owns transports, keys and the edge's tasks.
 
+mod location;
 mod near;
 
 use std::collections::HashMap;
@@ -39,6 +44,7 @@ use farbird_types::{Error, Result, isc};
 use tokio::io::DuplexStream;
 use tokio::runtime::{Builder, Runtime};
 
+pub(crate) use location::FarlinkLocation;
 pub(crate) use near::{Near, wait_for};
 
 use crate::core::Shared;
@@ -50,33 +56,6 @@ use crate::options::ConnectOptions;
 const RULES_SAVED_EVERY: Duration = Duration::from_secs(1);
 /// Connections of one process with one site.
 const CONNECTIONS_MAX: usize = 65_536;
-
-/// A database behind a farlink.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FarlinkLocation {
-    /// HOST or HOST:PORT of the origin.
-    pub(crate) site: String,
-    /// Path or alias, as the server knows it.
-    pub(crate) database: String,
-}
-
-impl FarlinkLocation {
-    /// `farlink://site/database`; a path that begins at the root has a second slash. `None` for other ways to a server.
-    pub(crate) fn parse(text: &str) -> Result<Option<FarlinkLocation>> {
-        let Some((scheme, rest)) = text.split_once("://") else { return Ok(None) };
-        if !scheme.eq_ignore_ascii_case("farlink") {
-            return Ok(None);
-        }
-        match rest.split_once('/') {
-            Some((site, database)) if !site.is_empty() && !database.is_empty() => {
-                Ok(Some(FarlinkLocation { site: site.to_owned(), database: database.to_owned() }))
-            }
-            _ => Err(Error::new(isc::IO_ERROR).with("connect").with(text).and(isc::RANDOM).with(
-                "a database behind a farlink is written farlink://HOST/database or farlink://HOST:PORT/database",
-            )),
-        }
-    }
-}
 
 /// What a site's link has done for all connections of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -155,7 +134,7 @@ fn failed(site: &str, words: &str) -> Error {
 pub(crate) async fn open(location: &FarlinkLocation, options: &ConnectOptions) -> Result<DuplexStream> {
     let links = links()?;
     let site = &location.site;
-    let edge = links.edge(site, &options.farlink)?;
+    let edge = links.edge(site, &location.options(&options.farlink))?;
     linked(links, &edge, site, options.connect_timeout).await?;
     let name = machine::host();
     let _inside = links.runtime.enter();
@@ -191,7 +170,8 @@ async fn linked(links: &Links, edge: &InnerEdge, site: &str, limit: Duration) ->
     }
 }
 
-/// What the link with a site has done; `None` if this process has no link with it. `site` and `options` as connections have them.
+/// What the link with a site has done; `None` if this process has no link with it. `site` and `options` as connections have them; of
+/// one whose name says options, those included.
 pub fn sums(site: &str, options: &Options) -> Option<Sums> {
     let edges = LINKS.get()?.as_ref().ok()?.edges.lock().unwrap_or_else(PoisonError::into_inner);
     let edge = edges.get(&(site.to_owned(), options.clone()))?;
@@ -230,23 +210,6 @@ pub fn leave_all() {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn locations_name_site_and_database() {
-        let parse = |text| {
-            FarlinkLocation::parse(text).map(|found| found.map(|location| (location.site, location.database)))
-        };
-        let is = |site: &str, database: &str| Ok(Some((site.to_owned(), database.to_owned())));
-        assert_eq!(parse("farlink://db.example.com/app"), is("db.example.com", "app"));
-        assert_eq!(parse("FARLINK://db:4000//data/app.fdb"), is("db:4000", "/data/app.fdb"));
-        assert_eq!(parse("farlink://[::1]:4000/C:\\app.fdb"), is("[::1]:4000", "C:\\app.fdb"));
-        for other in ["db:app", "inet://db/app", "/farlink.fdb"] {
-            assert_eq!(parse(other), Ok(None), "{other}");
-        }
-        for bad in ["farlink://", "farlink://db", "farlink://db/", "farlink:///app"] {
-            assert!(parse(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn without_keys_it_says_how_to_get_them() {

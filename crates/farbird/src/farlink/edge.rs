@@ -109,7 +109,7 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings()?;
     crate::serve::begin_log();
-    runtime()?.block_on(serve(arguments, &settings))
+    runtime(settings.threads()?)?.block_on(serve(arguments, &settings))
 }
 
 fn reloaded(arguments: &Arguments) -> anyhow::Result<EdgeOptions> {

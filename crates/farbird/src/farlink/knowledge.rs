@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farbird_engine::engine::{CommitSubscription, CommittedChanges};
 use farbird_gateway::origin::message::{CommitOutcome, CommitPoint, NamedCommit, Relation, Ticket, ToEdge};
-use farbird_gateway::origin::{Introduction, IssuedTicket, Knowledge, News, ServerStream};
+use farbird_gateway::origin::{Introduction, IssuedTicket, Knowledge, News, ServerStream, TakesReplies};
 use farbird_server::farlink::{self, Farlink, TICKET_LIFETIME};
 use tokio::net::UnixStream;
 
@@ -12,10 +12,16 @@ use tokio::net::UnixStream;
 pub(crate) struct OwnServer(pub(crate) Farlink);
 
 impl Knowledge for OwnServer {
-    fn connect(&self, introduction: Introduction) -> std::io::Result<ServerStream> {
+    fn connect(
+        &self,
+        introduction: Introduction,
+        replies: Arc<dyn TakesReplies>,
+    ) -> std::io::Result<ServerStream> {
         let Introduction { peer, edge, ticket, pass } = introduction;
         let (ticket, pass) = (ticket.map(|ticket| ticket.0), pass.map(|pass| pass.0));
-        let stream = self.0.connect(farlink::Introduction { peer, edge, ticket, pass })?;
+        let stream = self
+            .0
+            .connect(farlink::Introduction { peer, edge, ticket, pass }, Some(Arc::new(Replies(replies))))?;
         stream.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(stream)?.into_split();
         Ok(ServerStream { reader: Box::new(reader), writer: Box::new(writer) })
@@ -37,6 +43,15 @@ impl Knowledge for OwnServer {
 
     fn subscribe(&self, wake: Box<dyn Fn() + Send + Sync>) -> Box<dyn News> {
         Box::new(Commits { farlink: self.0.clone(), subscription: self.0.commit_news().subscribe(wake) })
+    }
+}
+
+/// What the server says on a connection of the origin.
+struct Replies(Arc<dyn TakesReplies>);
+
+impl farlink::TakesReplies for Replies {
+    fn take(&self, before: u64, bytes: &mut [u8]) -> bool {
+        self.0.take(before, bytes)
     }
 }
 

@@ -46,6 +46,14 @@ impl Signals {
     }
 }
 
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")
+/// The runtime of an end. One thread is the default: a byte that is handed from one thread to another on its way is late by as long as
+/// waking that takes, and an end does little with each.
+pub(crate) fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder
+        .worker_threads(threads)
+        .thread_name("farlink")
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
 }

@@ -277,6 +277,13 @@ impl Conversation {
         }
     }
 
+    /// Whether anybody but the edge is to be told something: the server, the second connection, or whoever keeps the conversation that it is
+    /// over.
+    pub fn has_more(&self) -> bool {
+        let asks = self.line.has_output() || self.stage == Stage::Attached && self.is_held_for_program();
+        asks || self.auxiliary.is_some() || self.is_ended()
+    }
+
     /// What is to be told to the edge.
     pub fn take_messages(&mut self) -> Vec<ToEdge> {
         std::mem::take(&mut self.messages)
@@ -522,9 +529,7 @@ impl Conversation {
         let mut held = self.sent.iter().skip(answered.map_or(0, |place| place + 1)).peekable();
         while let Some(sent) = held.next() {
             let is_awaited = matches!(sent.purpose, Purpose::Relay(_) | Purpose::Undo(_) | Purpose::Open(..));
-            // A server that has nothing more to read answers an op_execute at once.
-            let is_answered =
-                held.peek().is_none() && matches!(sent.operation, Operation::Execute | Operation::Execute2);
+            let is_answered = held.peek().is_none() && is_execution(sent);
             if is_awaited && !is_answered {
                 return true;
             }
@@ -534,7 +539,7 @@ impl Conversation {
 
     /// Something waits for an answer. A server holds some answers back until it is asked something else.
     pub(super) fn draw_out(&mut self) {
-        let is_held = self.sent.back().is_some_and(|sent| may_be_held(sent.operation));
+        let is_held = self.sent.back().is_some_and(|sent| may_be_held(sent.operation) && !is_execution(sent));
         if is_held {
             let request = match self.line.version().has_plugins() {
                 true => Request::Ping,
@@ -1255,6 +1260,11 @@ impl Conversation {
             }
         }
     }
+}
+
+/// Whether it is an op_execute: a server that has nothing more to read answers that at once.
+fn is_execution(sent: &Sent) -> bool {
+    matches!(sent.operation, Operation::Execute | Operation::Execute2)
 }
 
 /// Whether a server may hold back its answer until it is asked something else.

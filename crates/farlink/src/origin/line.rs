@@ -58,6 +58,11 @@ impl Line {
         Ok(std::mem::take(&mut self.output))
     }
 
+    /// Whether there is something to be written.
+    pub(super) fn has_output(&self) -> bool {
+        !self.plain.is_empty() || !self.output.is_empty()
+    }
+
     /// Encrypts what is sent behind what was sent, and decrypts what comes behind what has come.
     pub(super) fn encrypt(&mut self, incoming: Cipher, outgoing: Cipher) -> Result<(), LayerError> {
         self.flush()?;

@@ -68,7 +68,7 @@ impl OwnServer {
                 ticket,
                 pass: None,
             };
-            farlink.connect(introduction).unwrap()
+            farlink.connect(introduction, None).unwrap()
         });
         let farbird = Arc::new(relay::Farbird { connect, told: Mutex::default() });
         (relay::start(self.address, kind, Some(Arc::clone(&farbird))), farbird)

@@ -31,6 +31,8 @@ pub struct EdgeOptions {
     pub keys: Keys,
     /// Programs at a time; further ones are turned away.
     pub programs_max: usize,
+    /// Threads of the runtime that it is started in, which its starter makes.
+    pub threads: usize,
     /// Without a link for so long, what programs have under way ends.
     pub transaction_grace: Duration,
     /// How long programs may go on after [`super::Edge::shutdown`].
@@ -131,6 +133,7 @@ impl EdgeOptions {
             ("origin", self.origin != running.origin),
             ("transport", self.transport != running.transport),
             ("keys", self.rules != running.rules),
+            ("threads", self.threads != running.threads),
             ("status", self.status != running.status),
             ("status-names", self.status_names != running.status_names),
             ("[link]", self.link != running.link),

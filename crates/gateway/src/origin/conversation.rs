@@ -1,18 +1,22 @@
 //! The task of one program's conversation with the server.
+//!
+//! A server in the same process may bring its answer itself ([`Taker`]): its thread, which has just made it, then does what the task would do
+//! when it is woken, up to the link's connection. The task sees to all else, and to what comes while it is at work itself.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_farlink::message::{Channel, ToEdge};
 use farbird_farlink::origin::{AuxiliaryStep, Conversation, RANDOM_BYTES, login_of};
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use super::Introduction;
 use super::auxiliary;
-use super::knowledge::ServerStream;
+use super::knowledge::{ServerStream, TakesReplies};
 use super::shared::{Item, Session, Shared};
 
 /// With so much that the server does not take, nothing more is made for it.
@@ -21,6 +25,9 @@ const READ_BYTES: usize = 64 << 10;
 /// Asks that are taken in before the server is given what they lead to.
 const TOLD_AT_ONCE: usize = 16;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Longest answer that the server's thread brings to the link itself. Longer ones follow each other: while the task passes one on, the server
+/// makes the next.
+const TAKEN_BYTES_MAX: usize = 8 << 10;
 /// How long the server may take for the last bytes.
 const LAST_BYTES: Duration = Duration::from_secs(5);
 
@@ -34,13 +41,17 @@ pub(super) async fn serve(
     let shared = &session.shared;
     let peer = introduction.peer.clone();
     tracing::debug!("{peer} has connected, channel {}", channel.0);
-    match reach(shared, introduction).await {
+    let talk = Talk { conversation: conversation(shared, channel, connect), read_bytes: 0, is_over: false };
+    let talk = Arc::new(Mutex::new(talk));
+    let left = Arc::new(Notify::new());
+    let taker = Taker { session: session.clone(), channel, talk: talk.clone(), left: left.clone() };
+    match reach(shared, introduction, taker).await {
         Ok(stream) => {
-            let conversation = conversation(shared, channel, connect);
             let mut task = Task {
                 session,
                 channel,
-                conversation,
+                talk,
+                left,
                 events: None,
                 output: Vec::new(),
                 written: 0,
@@ -74,9 +85,9 @@ fn conversation(shared: &Shared, channel: Channel, connect: &[u8]) -> Conversati
 }
 
 /// A server in this process is reached inside it, any other over the network.
-async fn reach(shared: &Shared, introduction: Introduction) -> std::io::Result<ServerStream> {
+async fn reach(shared: &Shared, introduction: Introduction, taker: Taker) -> std::io::Result<ServerStream> {
     if let Some(knowledge) = &shared.options.knowledge {
-        return knowledge.connect(introduction);
+        return knowledge.connect(introduction, Arc::new(taker));
     }
     let connecting = timeout(CONNECT_TIMEOUT, TcpStream::connect(&shared.options.server)).await;
     let stream = connecting.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))??;
@@ -85,10 +96,52 @@ async fn reach(shared: &Shared, introduction: Introduction) -> std::io::Result<S
     Ok(ServerStream { reader: Box::new(reader), writer: Box::new(writer) })
 }
 
+/// A conversation, as its task and the server's thread have it in turns.
+struct Talk {
+    conversation: Conversation,
+    /// Bytes that have come through the server's stream.
+    read_bytes: u64,
+    /// Whether its task has ended.
+    is_over: bool,
+}
+
+/// What the server's own thread does with its answers.
+struct Taker {
+    session: Arc<Session>,
+    channel: Channel,
+    talk: Arc<Mutex<Talk>>,
+    /// Tells the task that something is left to it.
+    left: Arc<Notify>,
+}
+
+impl TakesReplies for Taker {
+    fn take(&self, before: u64, bytes: &mut [u8]) -> bool {
+        if bytes.len() > TAKEN_BYTES_MAX {
+            return false;
+        }
+        // Who has it now may be about to read what was said before.
+        let Some(mut talk) = self.talk.try_lock() else { return false };
+        if talk.is_over || talk.read_bytes != before || !self.session.hub.has_room(self.channel) {
+            return false;
+        }
+        let conversation = &mut talk.conversation;
+        conversation.receive(bytes, self.session.hub.now());
+        let messages = conversation.take_messages();
+        if conversation.has_more() {
+            self.left.notify_one();
+        }
+        self.session.queue(messages);
+        drop(talk);
+        self.session.hub.write_now();
+        true
+    }
+}
+
 struct Task<'a> {
     session: &'a Arc<Session>,
     channel: Channel,
-    conversation: Conversation,
+    talk: Arc<Mutex<Talk>>,
+    left: Arc<Notify>,
     /// What the server says on the second connection.
     events: Option<mpsc::Receiver<Vec<u8>>>,
     /// What the server is to be sent, of which `written` bytes are.
@@ -102,8 +155,7 @@ impl Task<'_> {
         let ServerStream { mut reader, mut writer } = stream;
         let mut buffer = vec![0; READ_BYTES];
         loop {
-            self.flush();
-            if self.conversation.is_ended() {
+            if self.flush() {
                 break;
             }
             let waiting = self.output.len() - self.written;
@@ -115,15 +167,16 @@ impl Task<'_> {
                 },
                 read = reader.read(&mut buffer), if has_room => match read {
                     Ok(0) => self.server_lost("the server has closed the connection"),
-                    Ok(length) => self.conversation.receive(&mut buffer[..length], self.session.hub.now()),
+                    Ok(length) => self.received(&mut buffer[..length]),
                     Err(error) => self.server_lost(&error.to_string()),
                 },
+                () = self.left.notified() => {}
                 () = self.session.hub.room(self.channel), if !has_room => {}
                 event = next(self.events.as_mut()), if has_room && self.events.is_some() => match event {
-                    Some(bytes) => self.conversation.auxiliary_came(&bytes),
+                    Some(bytes) => self.talk.lock().conversation.auxiliary_came(&bytes),
                     None => {
                         self.events = None;
-                        self.conversation.auxiliary_over();
+                        self.talk.lock().conversation.auxiliary_over();
                     }
                 },
                 item = inbox.recv(), if waiting < OUTPUT_BYTES_MAX => match item {
@@ -140,6 +193,7 @@ impl Task<'_> {
                 },
             }
         }
+        self.talk.lock().is_over = true;
         if !self.is_server_gone {
             let last = async {
                 writer.write_all(&self.output[self.written..]).await?;
@@ -151,18 +205,25 @@ impl Task<'_> {
 
     fn server_lost(&mut self, reason: &str) {
         self.is_server_gone = true;
-        self.conversation.server_lost(reason);
+        self.talk.lock().conversation.server_lost(reason);
+    }
+
+    fn received(&mut self, bytes: &mut [u8]) {
+        let mut talk = self.talk.lock();
+        talk.read_bytes += bytes.len() as u64;
+        talk.conversation.receive(bytes, self.session.hub.now());
     }
 
     fn told(&mut self, item: Item) {
+        let conversation = &mut self.talk.lock().conversation;
         match item {
             Item::Ask(ask, charge) => {
-                self.conversation.ask(ask, self.session.hub.now());
+                conversation.ask(ask, self.session.hub.now());
                 self.session.hub.taken(self.channel, charge);
             }
             // What reads only goes on when the edge is back.
-            Item::EdgeLost => self.conversation.edge_lost(),
-            Item::EdgeBack => self.conversation.edge_back(),
+            Item::EdgeLost => conversation.edge_lost(),
+            Item::EdgeBack => conversation.edge_back(),
         }
     }
 
@@ -174,25 +235,28 @@ impl Task<'_> {
         }
     }
 
-    /// Takes from the machine what is for the server and for the edge.
-    fn flush(&mut self) {
-        match self.conversation.take_auxiliary() {
+    /// Takes from the machine what is for the server and for the edge. Gives whether the conversation is over.
+    fn flush(&mut self) -> bool {
+        let mut talk = self.talk.lock();
+        let conversation = &mut talk.conversation;
+        match conversation.take_auxiliary() {
             Some(AuxiliaryStep::Connect(port)) => {
                 self.events = Some(auxiliary::listen(&self.session.shared.options.server, port));
             }
             Some(AuxiliaryStep::Close) => self.events = None,
             None => {}
         }
-        let messages = self.conversation.take_messages();
+        let messages = conversation.take_messages();
         if !messages.is_empty() {
             self.session.send(messages);
         }
-        let output = self.conversation.take_output();
+        let output = conversation.take_output();
         if self.output.is_empty() {
             self.output = output;
         } else {
             self.output.extend_from_slice(&output);
         }
+        conversation.is_ended()
     }
 }
 

@@ -3,16 +3,23 @@
 //! Most of it travels on the conversations themselves (`farbird_farlink::origin::private`); here is what does not belong to one. The
 //! binary implements [`Knowledge`] over its server. Before an unmodified Firebird there is none.
 
+use std::sync::Arc;
+
 use farbird_farlink::message::{CommitOutcome, NamedCommit, Pass, Ticket, ToEdge};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A Farbird server, as the origin in its process sees it.
 pub trait Knowledge: Send + Sync {
-    /// Makes a connection to the server, inside the process, and says whose it is. Called in the origin's runtime.
+    /// Makes a connection to the server, inside the process, and says whose it is. What the server says there goes to `replies`, if that takes
+    /// it, else through the stream. Called in the origin's runtime.
     ///
     /// # Errors
     /// The server takes no more connections.
-    fn connect(&self, introduction: Introduction) -> std::io::Result<ServerStream>;
+    fn connect(
+        &self,
+        introduction: Introduction,
+        replies: Arc<dyn TakesReplies>,
+    ) -> std::io::Result<ServerStream>;
 
     /// Prepares a login of a user, as typed, to be used once: see [`IssuedTicket::lifetime`]. `None` if the server issues none.
     fn issue_ticket(&self, user: &str) -> Option<IssuedTicket>;
@@ -33,6 +40,13 @@ pub trait News: Send {
     /// A commit is among the news before anybody can see it. So that the edge hears of a commit before any reply that may have seen it,
     /// call this between reading bytes of the server and handing to the link what a conversation has made of them, each time.
     fn take(&mut self) -> Vec<ToEdge>;
+}
+
+/// Takes what a server says on a connection, on the thread that says it.
+pub trait TakesReplies: Send + Sync {
+    /// Takes bytes of the server, behind `before` that have gone through the stream since the connection began; they may be changed. False:
+    /// they are as they were, and go through the stream. Does not wait.
+    fn take(&self, before: u64, bytes: &mut [u8]) -> bool;
 }
 
 /// A connection to a server: Firebird's protocol goes over it. Dropping both halves closes it.

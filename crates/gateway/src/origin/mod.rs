@@ -40,7 +40,7 @@ use shown::OriginShown;
 pub use credentials::CredentialsByUser;
 pub use farbird_farlink::message;
 pub use farbird_farlink::origin::Credentials;
-pub use knowledge::{Introduction, IssuedTicket, Knowledge, News, ServerStream};
+pub use knowledge::{Introduction, IssuedTicket, Knowledge, News, ServerStream, TakesReplies};
 pub use shared::OriginOptions;
 
 /// How long an edge may take to say hello.

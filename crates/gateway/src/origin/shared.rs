@@ -32,6 +32,8 @@ pub struct OriginOptions {
     pub sessions_max: usize,
     /// Programs at a time, of all edges; further ones are turned away.
     pub programs_max: usize,
+    /// Threads of the runtime that it is started in, which its starter makes.
+    pub threads: usize,
     /// Without a link for so long, transactions that are open are rolled back.
     pub transaction_grace: Duration,
     /// How long programs may go on after [`super::Origin::shutdown`].
@@ -104,6 +106,7 @@ impl OriginOptions {
             ("listen", self.listen != running.listen),
             ("server", self.server != running.server),
             ("keys", self.keys.folder() != running.keys.folder()),
+            ("threads", self.threads != running.threads),
             ("status", self.status != running.status),
             ("status-names", self.status_names != running.status_names),
         ];
@@ -169,6 +172,16 @@ impl Session {
 
     /// As [`Session::send`], if something holds still when the news are known.
     pub(super) fn send_if(&self, messages: Vec<ToEdge>, holds: impl FnOnce() -> bool) {
+        self.with_news(messages, holds, |all| self.hub.send(all));
+    }
+
+    /// As [`Session::send`], for who has it written now: [`Hub::write_now`] must follow.
+    pub(super) fn queue(&self, messages: Vec<ToEdge>) {
+        self.with_news(messages, || true, |all| self.hub.queue(all));
+    }
+
+    /// What becomes of messages and news must be done before others take news: so they are in one order.
+    fn with_news(&self, messages: Vec<ToEdge>, holds: impl FnOnce() -> bool, then: impl FnOnce(&[ToEdge])) {
         let mut news = self.news.lock();
         let mut all = news.as_mut().map(|news| news.take()).unwrap_or_default();
         let changes = all.iter().filter(|news| matches!(news, ToEdge::UsersChanged)).count();
@@ -176,6 +189,6 @@ impl Session {
         if holds() {
             all.extend(messages);
         }
-        self.hub.send(&all);
+        then(&all);
     }
 }

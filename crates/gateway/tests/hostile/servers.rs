@@ -209,6 +209,7 @@ impl Site {
             keys: far,
             sessions_max: 10,
             programs_max: 1_000,
+            threads: 1,
             transaction_grace: Duration::from_secs(30),
             shutdown_grace: Duration::ZERO,
             link: Settings::default(),

@@ -330,7 +330,7 @@ impl Inner {
                     ticket: ticket.map(|ticket| ticket.0),
                     pass: pass.map(|pass| pass.0),
                 };
-                let stream = self.farlink.connect(introduction).unwrap();
+                let stream = self.farlink.connect(introduction, None).unwrap();
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 self.prepare_logins(&connect, ticket.is_some());
                 let machine = origin::Conversation::new(origin::Limits::default(), channel, &connect, true);

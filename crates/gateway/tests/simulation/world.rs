@@ -314,7 +314,7 @@ impl Inner {
                         let ticket = ToEdge::Ticket { ticket: Ticket(number), user: user.clone(), data };
                         self.down.send(self.now, self.link, ticket.encode());
                     }
-                    let stream = told.farlink.connect(introduction).unwrap();
+                    let stream = told.farlink.connect(introduction, None).unwrap();
                     stream.set_read_timeout(Some(PATIENCE)).unwrap();
                     ServerStream::Inside(stream)
                 } else {

@@ -4,6 +4,8 @@
 //! does: so deferred replies travel with their successors (wire-protocol.md, 8.3). It is written at once, by the thread
 //! that works. What the socket does not take waits here; beyond [`UNWRITTEN_BYTES_MAX`] a session that produces faster
 //! than its client reads waits as well.
+//!
+//! An origin of a farlink in this process takes replies itself, if it can ([`TakesReplies`]): no other thread must be woken for them.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -19,6 +21,7 @@ use farbird_wire::protocol::ProtocolVersion;
 use socket2::Socket;
 
 use crate::connection_input::{self, ConnectionInput, Readiness};
+use crate::farlink::TakesReplies;
 
 /// Bytes after which the buffer goes out by itself.
 pub(crate) const FLUSH_BYTES: usize = 32 << 10;
@@ -42,6 +45,9 @@ pub(crate) struct Output {
     unwritten: Vec<u8>,
     /// Bytes of `unwritten` that the socket has taken.
     written: usize,
+    /// Who is offered replies before they are written, and how many bytes the socket has taken since the connection began.
+    taker: Option<Arc<dyn TakesReplies>>,
+    socket_bytes: u64,
     delay: Option<Duration>,
     closing: bool,
     broken: bool,
@@ -60,6 +66,8 @@ impl Output {
             sent_bytes: 0,
             unwritten: Vec::new(),
             written: 0,
+            taker: None,
+            socket_bytes: 0,
             delay: None,
             closing: false,
             broken: false,
@@ -69,6 +77,11 @@ impl Output {
     /// From here what is flushed is written to this socket, which must not block.
     pub(crate) fn connect(&mut self, socket: Arc<Socket>) {
         self.socket = Some(socket);
+    }
+
+    /// From here what is flushed is offered to somebody before it is written.
+    pub(crate) fn offer_to(&mut self, taker: Arc<dyn TakesReplies>) {
+        self.taker = Some(taker);
     }
 
     /// Both ends of the socket, while a thread works: the server's, then the client's. `None` for a socket that is not of the network.
@@ -196,6 +209,9 @@ impl Output {
             self.broken = true;
             return;
         }
+        if self.is_taken() {
+            return;
+        }
         if self.unwritten.is_empty() {
             std::mem::swap(&mut self.unwritten, &mut self.buffer);
         } else {
@@ -214,6 +230,17 @@ impl Output {
         }
     }
 
+    /// Offers what has passed the layers to who takes replies, if there is nobody before it.
+    fn is_taken(&mut self) -> bool {
+        let Some(taker) = &self.taker else { return false };
+        let is_next = self.unwritten.is_empty() && self.delay.is_none() && self.socket.is_some();
+        if !is_next || !taker.take(self.socket_bytes, &mut self.buffer) {
+            return false;
+        }
+        self.input.counters().sent(self.buffer.len());
+        true
+    }
+
     /// Writes what the socket takes without waiting.
     pub(crate) fn write_to(&mut self, mut socket: &Socket) {
         while let Some(bytes) = self.unwritten.get(self.written..).filter(|bytes| !bytes.is_empty()) {
@@ -221,6 +248,7 @@ impl Output {
                 Ok(count) => {
                     self.input.counters().sent(count);
                     self.written += count;
+                    self.socket_bytes += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -265,7 +293,55 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use farbird_wire::packet::Response;
+
     use super::*;
+
+    /// Takes replies, or does not, and says what was told of those before.
+    #[derive(Default)]
+    struct Desk {
+        is_open: AtomicBool,
+        told: parking_lot::Mutex<Vec<(u64, usize)>>,
+    }
+
+    impl TakesReplies for Desk {
+        fn take(&self, before: u64, bytes: &mut [u8]) -> bool {
+            self.told.lock().push((before, bytes.len()));
+            self.is_open.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn what_nobody_takes_goes_through_the_socket_and_is_counted() {
+        let mut output = Output::new(Arc::new(ConnectionInput::new()));
+        let (inside, mut outside) = std::os::unix::net::UnixStream::pair().unwrap();
+        inside.set_nonblocking(true).unwrap();
+        let desk = Arc::new(Desk::default());
+        output.offer_to(desk.clone());
+        output.connect(Arc::new(inside.into()));
+        let reply = Reply::Response(Response::success());
+        let mut packet = Vec::new();
+        reply.encode(output.version(), &mut packet);
+        for is_open in [true, false, true, false] {
+            desk.is_open.store(is_open, Ordering::Relaxed);
+            output.reply(&reply);
+            output.flush();
+        }
+        // An answer that is held back is nobody's yet.
+        output.delay(Duration::from_secs(1));
+        output.reply(&reply);
+        output.flush();
+        let length = packet.len();
+        let one = length as u64;
+        assert_eq!(*desk.told.lock(), [(0, length), (0, length), (one, length), (one, length)]);
+        let mut written = vec![0; 2 * length];
+        outside.read_exact(&mut written).unwrap();
+        assert_eq!(written, [&packet[..], &packet[..]].concat());
+        assert!(output.has_unwritten());
+    }
 
     #[test]
     fn a_client_that_has_gone_is_not_taken_for_one_inside() {

@@ -19,42 +19,42 @@ fn writing() -> Played {
     played
 }
 
-/// What the server is asked beside what draws answers out, which it answers.
-fn asked(played: &mut Played) -> Vec<Request> {
-    let mut asked = played.asked();
-    let pings = asked.len();
-    asked.retain(|request| !matches!(request, Request::Ping));
-    assert!(pings <= asked.len() + 1);
-    asked
-}
-
-/// Answers a write, and what has drawn that answer out.
-fn answer(played: &mut Played, reply: &Reply) {
-    played.answer(reply);
-    if played.conversation.is_waiting() {
-        played.answer(&Reply::Response(Response::success()));
-    }
-}
-
 #[test]
 fn a_write_is_sent_when_the_one_before_is_done() {
     let mut played = writing();
     write(&mut played, 8);
     write(&mut played, 9);
     played.relay(10, 0, &Request::Commit(Handle(1)));
-    assert_eq!(asked(&mut played), [execute(9, 8)]);
-    answer(&mut played, &done());
+    assert_eq!(played.asked(), [execute(9, 8)]);
+    played.answer(&done());
     assert_eq!(played.reply(8, &execute(2, 1)), Response::object(Handle(1)));
-    assert_eq!(asked(&mut played), [execute(9, 8)]);
-    answer(&mut played, &done());
-    assert_eq!(asked(&mut played), [Request::Commit(Handle(8))]);
+    assert_eq!(played.asked(), [execute(9, 8)]);
+    played.answer(&done());
+    assert_eq!(played.asked(), [Request::Commit(Handle(8))]);
+}
+
+#[test]
+fn a_write_costs_the_server_no_further_request() {
+    let mut played = writing();
+    write(&mut played, 8);
+    write(&mut played, 9);
+    assert_eq!(played.asked(), [execute(9, 8)], "a server answers it that has nothing more to read");
+    played.answer(&done());
+    assert_eq!(played.asked(), [execute(9, 8)]);
+    // Behind it stands what the server may answer later, and the commit waits for the write.
+    let close = |statement| Request::FreeStatement { statement, option: free_statement::CLOSE };
+    played.quiet(0, &close(Handle(2)));
+    played.relay(10, 0, &Request::Commit(Handle(1)));
+    assert_eq!(played.asked(), [close(Handle(9)), Request::Ping]);
+    played.answer(&done());
+    assert_eq!(played.asked(), [Request::Commit(Handle(8))]);
 }
 
 #[test]
 fn behind_one_that_fails_nothing_of_its_transaction_is_sent_but_its_end() {
     let mut played = writing();
     write(&mut played, 8);
-    asked(&mut played);
+    played.asked();
     write(&mut played, 9);
     let counts = Request::StatementInformation(about(2));
     played.relay(10, 0, &counts);
@@ -63,8 +63,8 @@ fn behind_one_that_fails_nothing_of_its_transaction_is_sent_but_its_end() {
     played.relay(13, 0, &Request::Commit(Handle(1)));
     let other = Request::DatabaseInformation(about(0));
     played.relay(14, 0, &other);
-    answer(&mut played, &failed(isc::NO_DUP));
-    assert_eq!(asked(&mut played), [other], "another's affair goes on");
+    played.answer(&failed(isc::NO_DUP));
+    assert_eq!(played.asked(), [other], "another's affair goes on");
     let told = played.told();
     let failures = told.iter().filter(|tell| {
         let Tell::Reply { packets, .. } = tell else { return false };
@@ -73,7 +73,7 @@ fn behind_one_that_fails_nothing_of_its_transaction_is_sent_but_its_end() {
     assert_eq!(failures.count(), 6, "{told:?}");
     played.answer(&Reply::Response(Response::success()));
     played.relay(15, 0, &Request::Rollback(Handle(1)));
-    assert_eq!(asked(&mut played), [Request::Rollback(Handle(8))]);
+    assert_eq!(played.asked(), [Request::Rollback(Handle(8))]);
 }
 
 #[test]
@@ -81,17 +81,17 @@ fn what_undoes_a_failed_write_is_sent_and_what_comes_behind_waits_for_it() {
     for outcome in [failed(isc::INVALID_SAVEPOINT), Reply::Response(Response::success())] {
         let mut played = writing();
         write(&mut played, 8);
-        asked(&mut played);
-        answer(&mut played, &failed(isc::NO_DUP));
+        played.asked();
+        played.answer(&failed(isc::NO_DUP));
         played.told();
         let undo = Request::RollbackRetaining(Handle(1));
         played.ask(Ask::Undo { id: RequestId(9), packet: packet(&undo) });
         played.relay(10, 0, &Request::CommitRetaining(Handle(1)));
-        assert_eq!(asked(&mut played), [Request::RollbackRetaining(Handle(8))]);
+        assert_eq!(played.asked(), [Request::RollbackRetaining(Handle(8))]);
         let is_undone = matches!(&outcome, Reply::Response(response) if response.status.is_success());
-        answer(&mut played, &outcome);
+        played.answer(&outcome);
         let expected = if is_undone { vec![Request::CommitRetaining(Handle(8))] } else { Vec::new() };
-        assert_eq!(asked(&mut played), expected);
+        assert_eq!(played.asked(), expected);
     }
 }
 
@@ -127,10 +127,10 @@ fn a_blr_request_does_not_go_on_behind_a_write_that_has_failed() {
     played.answer(&Reply::Response(Response::success()));
     played.asked();
     write(&mut played, 10);
-    assert_eq!(asked(&mut played), [execute(9, 8)]);
+    assert_eq!(played.asked(), [execute(9, 8)]);
     played.relay(11, 0, &Request::Receive(call(3, 0)));
-    answer(&mut played, &failed(isc::NO_DUP));
-    assert_eq!(asked(&mut played), []);
+    played.answer(&failed(isc::NO_DUP));
+    assert_eq!(played.asked(), []);
     let told = played.told();
     assert!(matches!(told.last(), Some(Tell::Reply { id: RequestId(11), .. })), "{told:?}");
 }
@@ -140,8 +140,8 @@ fn nothing_is_run_ahead_behind_a_write_that_has_failed() {
     for outcome in [done(), failed(isc::NO_DUP)] {
         let mut played = writing();
         write(&mut played, 8);
-        asked(&mut played);
-        answer(&mut played, &outcome);
+        played.asked();
+        played.answer(&outcome);
         let is_done = matches!(&outcome, Reply::Response(response) if response.status.is_success());
         played.ask(one_ahead(1));
         let asked = played.asked();

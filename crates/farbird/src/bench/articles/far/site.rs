@@ -14,6 +14,8 @@ use farbird_lab::articles::far::Asked;
 use farbird_lab::link::{Link, LinkOptions};
 use tokio::runtime::Runtime;
 
+use crate::farlink::runtime;
+
 /// How long edge and origin may take until they know each other.
 const LINK_PATIENCE: Duration = Duration::from_secs(30);
 const LOOPBACK: &str = "127.0.0.1:0";
@@ -38,9 +40,10 @@ pub(super) struct Before<'s> {
     pub(super) folder: &'s Path,
 }
 
-/// Edge, link and origin.
+/// Edge, link and origin. Edge and origin have a runtime each, as they have in processes of their own.
 pub(super) struct Site {
-    runtime: Runtime,
+    edge_runtime: Runtime,
+    origin_runtime: Runtime,
     edge: Edge,
     origin: Origin,
     link: Option<Link>,
@@ -59,7 +62,6 @@ impl Site {
             (Keys::open_or_create(&here, Some("here"))?, Keys::open_or_create(&there, Some("there"))?);
         edge_keys.trust(&origin_keys.line(), None)?;
         origin_keys.trust(&edge_keys.line(), None)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let settings = OriginSettings {
             listen: Some(LOOPBACK.parse()?),
             server: Some(before.server.clone()),
@@ -71,7 +73,8 @@ impl Site {
             let known = [(credentials.user().to_owned(), credentials.clone())];
             options_of_origin.credentials = Arc::new(known.into());
         }
-        let origin = runtime.block_on(Origin::start(options_of_origin))?;
+        let origin_runtime = runtime(options_of_origin.threads)?;
+        let origin = origin_runtime.block_on(Origin::start(options_of_origin))?;
         let link = match *options == LinkOptions::default() {
             true => None,
             false => Some(Link::start(origin.address(), options)?),
@@ -87,8 +90,10 @@ impl Site {
             optimistic_writes: Some(before.optimistic_writes),
             ..EdgeSettings::default()
         };
-        let edge = runtime.block_on(Edge::start(settings.options()?)).context("cannot start an edge")?;
-        let site = Site { runtime, edge, origin, link };
+        let options = settings.options()?;
+        let edge_runtime = runtime(options.threads)?;
+        let edge = edge_runtime.block_on(Edge::start(options)).context("cannot start an edge")?;
+        let site = Site { edge_runtime, origin_runtime, edge, origin, link };
         site.warm()?;
         Ok(site)
     }
@@ -134,11 +139,9 @@ impl Site {
     }
 
     pub(super) fn stop(self) {
-        let Site { runtime, edge, origin, link } = self;
-        runtime.block_on(async {
-            edge.shutdown().await;
-            origin.shutdown().await;
-        });
+        let Site { edge_runtime, origin_runtime, edge, origin, link } = self;
+        edge_runtime.block_on(edge.shutdown());
+        origin_runtime.block_on(origin.shutdown());
         drop(link);
     }
 }
