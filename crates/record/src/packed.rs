@@ -198,6 +198,22 @@ struct Marks<B> {
 }
 
 impl<B> Packed<B> {
+    /// The integer at `index` of a list of which each stands alone, given the bytes of its differences; `None` for other lists.
+    #[inline]
+    pub(crate) fn number_alone<'a>(
+        &self,
+        index: usize,
+        differences: impl FnOnce(&B) -> &'a [u8],
+    ) -> Option<i64> {
+        self.marks.is_none().then(|| self.on_line(index, differences(&self.differences)))
+    }
+
+    #[inline]
+    fn on_line(&self, index: usize, differences: &[u8]) -> i64 {
+        let on_line = self.base.wrapping_add(self.step.wrapping_mul(index as i64));
+        on_line.wrapping_add(difference(differences, self.width, index) as i64)
+    }
+
     /// The same list with something else in the place of its bytes.
     #[inline]
     pub(crate) fn map<C>(&self, change: &impl Fn(&B) -> C) -> Packed<C> {
@@ -245,10 +261,7 @@ impl<'a> PackedNumbers<'a> {
     #[inline]
     pub(crate) fn number(&self, index: usize) -> i64 {
         match &self.marks {
-            None => {
-                let on_line = self.base.wrapping_add(self.step.wrapping_mul(index as i64));
-                on_line.wrapping_add(difference(self.differences, self.width, index) as i64)
-            }
+            None => self.on_line(index, self.differences),
             Some(marks) => {
                 let steps = index % GROUP;
                 let mut sum = 0u64;

@@ -25,6 +25,8 @@ pub(crate) struct EntryRows<'a> {
     pub(crate) finder: RowFinder<'a>,
     /// For the columns that [`KeyedProjection`] decodes.
     pub(crate) decoder: RowDecoder<'a>,
+    /// The key that all entries are of, if it is a whole one.
+    pub(crate) wanted: Option<&'a [Value]>,
     /// Room for a row's key.
     pub(crate) own_key: &'a mut Vec<u8>,
 }
@@ -42,7 +44,10 @@ impl EntryRows<'_> {
         let found =
             read_visible(self.core, &mut self.finder, &self.decoder, self.relation, self.view, row, values)
                 .and_then(|seen| {
-                    Ok(seen && self.columns.take_keyed(self.index, key, values, start, self.own_key)?)
+                    let is_wanted = |wanted| self.columns.take_wanted(wanted, values, start);
+                    Ok(seen
+                        && (self.wanted.is_some_and(is_wanted)
+                            || self.columns.take_keyed(self.index, key, values, start, self.own_key)?))
                 });
         if !matches!(found, Ok(true)) {
             values.truncate(start);

@@ -210,6 +210,7 @@ impl IndexScan {
                 view: &self.view,
                 finder: RowFinder::new(inner, &*snapshot, layout.id)?,
                 decoder: RowDecoder::new(inner, layout, &self.columns.decoded),
+                wanted: None,
                 own_key: &mut self.own_key,
             };
             let (is_single, last) = (self.is_single, &mut self.last);

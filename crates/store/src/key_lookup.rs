@@ -79,6 +79,7 @@ impl KeyLookup {
             view,
             finder: RowFinder::new(inner, &*snapshot, layout.id)?,
             decoder: RowDecoder::new(inner, layout, &self.columns.decoded),
+            wanted: Some(key),
             own_key: &mut self.own_key,
         };
         let found = Cell::new(None);

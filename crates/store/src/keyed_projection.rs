@@ -47,6 +47,27 @@ impl KeyedProjection {
         }
     }
 
+    /// Replaces the values of a decoded row, which start at `start`, by those asked for, if they are integers and of the key that is
+    /// looked for; else nothing has happened. Rows by whole keys are mostly so, and need no key computed.
+    pub(crate) fn take_wanted(&self, wanted: &[Value], values: &mut Vec<Value>, start: usize) -> bool {
+        let Some(places) = &self.key_places else { return false };
+        let decoded = values.get(start..).unwrap_or_default();
+        let is_wanted = |(place, wanted): (&usize, &Value)| match (decoded.get(*place), wanted) {
+            (
+                Some(Value::Integer { unscaled, scale }),
+                Value::Integer { unscaled: wanted, scale: wanted_scale },
+            ) => unscaled == wanted && scale == wanted_scale,
+            _ => false,
+        };
+        if places.len() != wanted.len() || !places.iter().zip(wanted).all(is_wanted) {
+            return false;
+        }
+        if let Some(asked) = self.asked.slots() {
+            values.truncate(start + asked.len());
+        }
+        true
+    }
+
     /// Replaces the values of a decoded row, which start at `start`, by those asked for. Whether the row's key is `key`;
     /// `own` is room for it.
     pub(crate) fn take_keyed(

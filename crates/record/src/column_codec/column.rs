@@ -105,9 +105,27 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// The column, as it was opened in these bytes. Its bounds are not told.
+    /// The value of one row, given the column's bytes.
     #[inline]
-    pub(super) fn column<'a>(&self, sql_type: &'a SqlType, rows: usize, bytes: &'a [u8]) -> Column<'a> {
+    pub(super) fn value(
+        &self,
+        sql_type: &SqlType,
+        rows: usize,
+        bytes: &[u8],
+        row: usize,
+    ) -> Result<Value, DecodeError> {
+        // Most columns that rows are looked up by are such numbers: no column is made for those.
+        if let (Content::Numbers(packed), None) = (&self.content, &self.nulls)
+            && row < rows
+            && let Some(number) = packed.number_alone(row, |span| span.in_bytes(bytes))
+        {
+            return value_of(sql_type, number);
+        }
+        self.column(sql_type, rows, bytes).value(row)
+    }
+
+    /// The column, as it was opened in these bytes. Its bounds are not told.
+    fn column<'a>(&self, sql_type: &'a SqlType, rows: usize, bytes: &'a [u8]) -> Column<'a> {
         let in_bytes = |span: &Span| span.in_bytes(bytes);
         Column {
             sql_type,
@@ -122,6 +140,17 @@ impl Outline {
 
 fn invalid(offset: usize) -> DecodeError {
     DecodeError::Invalid { what: "value of a column", offset }
+}
+
+/// The value that a number of a column stands for.
+fn value_of(sql_type: &SqlType, number: i64) -> Result<Value, DecodeError> {
+    match sql_type {
+        SqlType::Double => Ok(Value::Double(number as f64)),
+        SqlType::Exact { width: ExactWidth::Int128, scale, .. } => {
+            Ok(Value::Int128 { unscaled: i128::from(number), scale: *scale })
+        }
+        sql_type => value_of_number(sql_type, number).ok_or(invalid(0)),
+    }
 }
 
 impl<'a> Column<'a> {
@@ -358,13 +387,7 @@ impl<'a> Column<'a> {
     }
 
     fn value_of_number(&self, number: i64) -> Result<Value, DecodeError> {
-        match self.sql_type {
-            SqlType::Double => Ok(Value::Double(number as f64)),
-            SqlType::Exact { width: ExactWidth::Int128, scale, .. } => {
-                Ok(Value::Int128 { unscaled: i128::from(number), scale: *scale })
-            }
-            sql_type => value_of_number(sql_type, number).ok_or(invalid(0)),
-        }
+        value_of(self.sql_type, number)
     }
 
     fn zoned_value(&self, moment: i64, zone: i64) -> Option<Value> {

@@ -76,7 +76,7 @@ impl BlockOutline {
                     column.outline.get_or_init(|| Box::new(opened.outline(bytes)))
                 }
             };
-            out.push(outline.column(sql_type, rows, bytes).value(index)?);
+            out.push(outline.value(sql_type, rows, bytes, index)?);
         }
         Ok(())
     }

@@ -9,8 +9,19 @@ pub(super) fn put_varint(value: u64, out: &mut Vec<u8>) {
     farbird_record::bytes::put_varint(value, out);
 }
 
-/// Takes a varint at `position`.
+/// Takes a varint at `position`: mostly a byte.
+#[inline]
 pub(super) fn take_varint(bytes: &[u8], position: &mut usize) -> Result<u64> {
+    match bytes.get(*position) {
+        Some(byte) if *byte < 0x80 => {
+            *position += 1;
+            Ok(u64::from(*byte))
+        }
+        _ => take_long_varint(bytes, position),
+    }
+}
+
+fn take_long_varint(bytes: &[u8], position: &mut usize) -> Result<u64> {
     let mut value = 0;
     let mut shift = 0;
     loop {
@@ -32,11 +43,13 @@ pub(super) fn take_varint(bytes: &[u8], position: &mut usize) -> Result<u64> {
 }
 
 /// Takes a length: no more than there can be in memory.
+#[inline]
 pub(super) fn take_length(bytes: &[u8], position: &mut usize) -> Result<usize> {
     usize::try_from(take_varint(bytes, position)?).map_err(|_| damaged())
 }
 
 /// Takes so many bytes at `position`.
+#[inline]
 pub(super) fn take_bytes<'a>(bytes: &'a [u8], position: &mut usize, count: usize) -> Result<&'a [u8]> {
     let end = position.checked_add(count).ok_or_else(damaged)?;
     let taken = bytes.get(*position..end).ok_or_else(damaged)?;
@@ -86,9 +99,7 @@ pub(super) fn take_entry(bytes: &[u8], position: &mut usize, entry: &mut Vec<u8>
     let row = row_of(entry)?;
     if head & 1 == 0 {
         let row = row.checked_add(head >> 1).filter(|_| head > 0).ok_or_else(damaged)?;
-        let at = entry.len() - ROW_BYTES;
-        entry.truncate(at);
-        entry.extend_from_slice(&row.to_be_bytes());
+        put_row(entry, row);
         return Ok(());
     }
     let (lost, added) = match usize::try_from(head >> 2).map_err(|_| damaged())? {
@@ -109,10 +120,24 @@ pub(super) fn take_entry(bytes: &[u8], position: &mut usize, entry: &mut Vec<u8>
     if !is_greater {
         return Err(damaged());
     }
+    if added.len() == lost
+        && let Some(place) = entry.get_mut(shared..shared + lost)
+    {
+        place.copy_from_slice(added);
+        put_row(entry, row);
+        return Ok(());
+    }
     entry.truncate(shared);
     entry.extend_from_slice(added);
     entry.extend_from_slice(&row.to_be_bytes());
     Ok(())
+}
+
+/// Puts another row's number into an entry.
+fn put_row(entry: &mut [u8], row: u64) {
+    if let Some(place) = entry.last_chunk_mut::<ROW_BYTES>() {
+        *place = row.to_be_bytes();
+    }
 }
 
 /// An entry's key and its row. Shorter ones are refused before they come here.

@@ -169,11 +169,6 @@ impl<'a> Leaf<'a> {
         }
     }
 
-    /// Whether an entry that does not stand before a group stands before the next one.
-    fn is_before_end_of(&self, group: usize, entry: &[u8]) -> Result<bool> {
-        Ok(group + 1 >= self.groups || self.group(group + 1)?.compare_first(entry).is_gt())
-    }
-
     /// The last group that begins with this entry or a lesser one; the first one if none does.
     fn group_of(&self, entry: &[u8]) -> Result<usize> {
         let (mut from, mut until) = (1, self.groups);

@@ -42,6 +42,30 @@ pub struct KeyRoom {
     place: Place,
     /// The leaf of the place. While this is here no other leaf has its address; of the leaf itself it keeps nothing.
     leaf: Option<Weak<(Slice, Slice)>>,
+    behind: BehindGroup,
+}
+
+/// Where a group of that leaf ends, once that was asked for: at the first entry of the next one; nowhere if it is the last.
+#[derive(Debug, Clone, Default)]
+struct BehindGroup {
+    group: Option<usize>,
+    is_last: bool,
+    first: Vec<u8>,
+}
+
+impl BehindGroup {
+    /// Whether an entry that does not stand before a group stands before the next one.
+    fn is_behind(&mut self, leaf: &Leaf<'_>, group: usize, entry: &[u8]) -> Result<bool> {
+        if self.group != Some(group) {
+            self.group = None;
+            self.is_last = group + 1 >= leaf.groups;
+            if !self.is_last {
+                leaf.group(group + 1)?.first_into(&mut self.first);
+            }
+            self.group = Some(group);
+        }
+        Ok(self.is_last || self.first.as_slice() > entry)
+    }
 }
 
 impl KeyRoom {
@@ -54,9 +78,12 @@ impl KeyRoom {
     ) -> Result<(Place, Weak<(Slice, Slice)>)> {
         let mut place = std::mem::take(&mut self.place);
         let known = self.leaf.take().filter(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(found)));
+        if known.is_none() {
+            self.behind.group = None;
+        }
         let goes_on = known.is_some()
             && place.entry.as_slice() <= entry
-            && leaf.is_before_end_of(place.group, entry)?;
+            && self.behind.is_behind(leaf, place.group, entry)?;
         if !goes_on {
             place.enter(leaf, leaf.group_of(entry)?)?;
         }
@@ -81,7 +108,7 @@ pub(in crate::substrate) fn visit(
         let scan = LeafScan::new(source, (Bound::Included(first), end), Direction::Forward)?;
         return visit_entries(scan, visit);
     };
-    let (key, value) = &*found;
+    let (key, value): (&[u8], &[u8]) = (&found.0, &found.1);
     let leaf = Leaf::open(key, value)?;
     let (mut place, known) = room.begin(&found, &leaf, first)?;
     // Where all entries of the group are less the next step goes on.
