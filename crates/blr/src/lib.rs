@@ -11,7 +11,8 @@
 //! | `record_source` | record selection expressions |
 //! | `expression` | values and conditions |
 //! | `data_type` | types and constants |
-//! | `writer` | values, conditions and simple triggers as bytes |
+//! | `assembly` | bytes in the making: names, words, constants, types |
+//! | `referring` | the triggers of a foreign key's actions as bytes |
 //!
 //! Promises: no I/O; no panic on any bytes; what is allocated is bounded by the length of the input, and recursion by
 //! [`DEPTH_MAX`]. Names are not looked up: that is the engine's affair. What BLR has and requests of tools have not (cursors,
@@ -21,19 +22,18 @@
 //! src/jrd/RecordSourceNodes.cpp, src/include/firebird/impl/blr.h.
 #![forbid(unsafe_code)]
 
-mod code;
+mod assembly;
+pub mod code;
 mod data_type;
 mod expression;
 mod reader;
 mod record_source;
+mod referring;
 mod request;
 mod tree;
-mod writer;
 
+pub use assembly::Code;
 pub use reader::DEPTH_MAX;
+pub use referring::{Reference, ReferringAction, ReferringColumn, on_delete_program, on_update_program};
 pub use request::parse;
 pub use tree::*;
-pub use writer::{
-    Reference, ReferringAction, check_program, condition_program, on_delete_program, on_update_program,
-    value_program,
-};

@@ -122,6 +122,15 @@ def restores(plain, copy):
     return same & duplicates(f"{copy}.duplicates")
 
 
+def backs_up(database, copy, extract):
+    """gbak -b of definitions that Firebird keeps as BLR, too: what gbak makes of it is the same schema."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "all.fbk"
+        same = compare("gbak: backup of definitions", backed_up(database, file), "")
+        same &= compare("gbak: restore of definitions", gbak(["-c", file, copy]), "")
+    return same & compare("gbak: extract of definitions", extracted(copy), extract)
+
+
 def without_versions(extract):
     """An extract without the versions of the libraries that collations are made of."""
     return re.sub(r" 'COLL-VERSION=[^']*'", "", extract)
@@ -148,6 +157,7 @@ def main():
         same &= compare("gbak: table", create(plain, PLAIN), "")
         same &= restores(plain, f"{plain}.copy")
         same &= compare("extract: of the copy", extracted(copy), found["extract"])
+        same &= backs_up(database, f"{plain}.all", found["extract"])
     else:
         wanted = sections((HERE / "show.expected").read_text())
         same &= compare("restart: extract", extracted(database), wanted["extract"])

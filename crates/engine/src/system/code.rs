@@ -19,6 +19,8 @@ const SYSTEM_ENGINE: &str = "SYSTEM";
 /// RDB$SYSTEM_FLAG of triggers that constraints make.
 const CHECK_TRIGGER: i64 = 3;
 const REFERENTIAL_TRIGGER: i64 = 4;
+/// Of triggers that hold a view to its condition.
+const VIEW_TRIGGER: i64 = 5;
 /// RDB$SYSTEM_FLAG of an identity column's generator.
 const IDENTITY_GENERATOR: i64 = 6;
 
@@ -44,6 +46,9 @@ pub(super) fn triggers(rows: &mut RowSet<'_, '_, '_>) {
         for constraint in &relation.constraints {
             constraint_triggers(rows, &relation, constraint);
         }
+        if program::has_check_option(&relation) {
+            check_option_triggers(rows, &catalog, &relation);
+        }
     }
     for trigger in catalog.triggers.values() {
         rows.row()
@@ -52,7 +57,7 @@ pub(super) fn triggers(rows: &mut RowSet<'_, '_, '_>) {
             .number("RDB$TRIGGER_SEQUENCE", trigger.position)
             .number("RDB$TRIGGER_TYPE", i64::try_from(trigger.trigger_type).unwrap_or(i64::MAX))
             .blob("RDB$TRIGGER_SOURCE", Some(&trigger.source))
-            .compiled("RDB$TRIGGER_BLR", true)
+            .program("RDB$TRIGGER_BLR", true, || program::of_trigger(&catalog, trigger))
             .blob("RDB$DESCRIPTION", trigger.description.as_deref())
             .flag("RDB$TRIGGER_INACTIVE", trigger.inactive)
             .number("RDB$SYSTEM_FLAG", 0)
@@ -62,17 +67,27 @@ pub(super) fn triggers(rows: &mut RowSet<'_, '_, '_>) {
     }
 }
 
+/// What holds a view to its condition: triggers of the system's, which have no source.
+fn check_option_triggers(rows: &mut RowSet<'_, '_, '_>, catalog: &Catalog, view: &Relation) {
+    let programs = rows.wants("RDB$TRIGGER_BLR").then(|| program::of_check_option(catalog, view)).flatten();
+    for (number, kind) in [BEFORE_UPDATE, BEFORE_INSERT].into_iter().enumerate() {
+        rows.row()
+            .text("RDB$TRIGGER_NAME", &format!("CHECK_V{}_{}", view.id.0, number + 1))
+            .text("RDB$RELATION_NAME", &view.name)
+            .number("RDB$TRIGGER_SEQUENCE", 0)
+            .number("RDB$TRIGGER_TYPE", kind)
+            .program("RDB$TRIGGER_BLR", true, || programs.as_ref()?.get(number).cloned())
+            .number("RDB$TRIGGER_INACTIVE", 0)
+            .number("RDB$SYSTEM_FLAG", VIEW_TRIGGER)
+            .number("RDB$FLAGS", 1)
+            .number("RDB$VALID_BLR", 1);
+    }
+}
+
 fn constraint_triggers(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, constraint: &Constraint) {
     let catalog = Arc::clone(&rows.catalog);
     let mut row = |name: &str, on: &str, kind: i64, flag: i64, flags: i64, source: Option<&str>| {
-        let make = || {
-            program::of_constraint(
-                relation,
-                constraint,
-                catalog.relation(on).map(AsRef::as_ref),
-                kind == AFTER_UPDATE,
-            )
-        };
+        let make = || program::of_constraint(&catalog, relation, constraint, kind == AFTER_UPDATE);
         rows.row()
             .text("RDB$TRIGGER_NAME", name)
             .text("RDB$RELATION_NAME", on)
@@ -113,7 +128,9 @@ pub(super) fn procedures(rows: &mut RowSet<'_, '_, '_>) {
             .number("RDB$PROCEDURE_OUTPUTS", i64::try_from(procedure.outputs.len()).unwrap_or(0))
             .blob("RDB$DESCRIPTION", procedure.description.as_deref())
             .blob("RDB$PROCEDURE_SOURCE", own_source(procedure))
-            .compiled("RDB$PROCEDURE_BLR", procedure.has_body() && !procedure.is_system())
+            .program("RDB$PROCEDURE_BLR", procedure.has_body() && !procedure.is_system(), || {
+                program::of_procedure(&catalog, procedure)
+            })
             .text("RDB$OWNER_NAME", &procedure.owner)
             .flag("RDB$SYSTEM_FLAG", procedure.is_system());
         if procedure.has_body() {
@@ -214,8 +231,12 @@ fn parameter_columns(
     rows.text("RDB$FIELD_SOURCE", &domain)
         .blob("RDB$DESCRIPTION", parameter.description.as_deref())
         .flag("RDB$SYSTEM_FLAG", routine.is_system());
-    rows.blob("RDB$DEFAULT_SOURCE", parameter.default_source.as_deref())
-        .compiled("RDB$DEFAULT_VALUE", parameter.default_source.is_some());
+    let catalog = Arc::clone(&rows.catalog);
+    rows.blob("RDB$DEFAULT_SOURCE", parameter.default_source.as_deref()).program(
+        "RDB$DEFAULT_VALUE",
+        parameter.default_source.is_some(),
+        || program::of_default(&catalog, parameter.default_source.as_deref()?),
+    );
     if let Some((table, column)) = &parameter.type_of_column {
         rows.text("RDB$RELATION_NAME", table).text("RDB$FIELD_NAME", column);
     }
@@ -236,7 +257,9 @@ pub(super) fn functions(rows: &mut RowSet<'_, '_, '_>) {
             .optional_text("RDB$ENTRYPOINT", library.map(|it| &it.entry_point).filter(|it| !it.is_empty()))
             .flag("RDB$SYSTEM_FLAG", function.is_system())
             .blob("RDB$FUNCTION_SOURCE", own_source(function))
-            .compiled("RDB$FUNCTION_BLR", function.has_body() && !function.is_system())
+            .program("RDB$FUNCTION_BLR", function.has_body() && !function.is_system(), || {
+                program::of_function(&catalog, function)
+            })
             .number("RDB$FUNCTION_ID", function.id)
             .text("RDB$OWNER_NAME", &function.owner);
         if !function.is_system() {

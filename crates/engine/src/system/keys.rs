@@ -35,6 +35,7 @@ fn index_row(
     let system = is_system(relation);
     let of_constraint =
         relation.constraints.iter().any(|constraint| constraint.index() == Some(index.name.as_str()));
+    let catalog = Arc::clone(&rows.catalog);
     rows.row()
         .text("RDB$INDEX_NAME", &index.name)
         .text("RDB$RELATION_NAME", &relation.name)
@@ -46,9 +47,11 @@ fn index_row(
         .flag("RDB$SYSTEM_FLAG", system)
         .blob("RDB$EXPRESSION_SOURCE", index.expression_source.as_deref())
         .program("RDB$EXPRESSION_BLR", index.expression_source.is_some(), || {
-            program::of_computed(relation, index.expression_source.as_deref()?)
+            program::of_computed(&catalog, relation, index.expression_source.as_deref()?)
         })
-        .compiled("RDB$CONDITION_BLR", index.condition_source.is_some());
+        .program("RDB$CONDITION_BLR", index.condition_source.is_some(), || {
+            program::of_index_condition(&catalog, relation, index.condition()?)
+        });
     if let (Some(source), Some(condition)) = (&index.condition_source, index.condition()) {
         let has_where = condition.len() < source.trim().len();
         let shown = if has_where { source.clone() } else { format!("WHERE {condition}") };

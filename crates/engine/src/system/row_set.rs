@@ -178,7 +178,7 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
         }
     }
 
-    /// BLR. Where `make` gives none it is as [`RowSet::compiled`]. Dialect 1 computes differently: there is no BLR of it here.
+    /// BLR. Where `make` gives none it is as [`RowSet::compiled`].
     pub(super) fn program(
         &mut self,
         column: &str,
@@ -188,8 +188,7 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
         if !present || !self.wants(column) {
             return self;
         }
-        let made = if self.catalog.database.dialect == 3 { make() } else { None };
-        let Some(bytes) = made else { return self.compiled(column, present) };
+        let Some(bytes) = make() else { return self.compiled(column, present) };
         let text = Text::new(bytes, CharacterSet::OCTETS);
         match text_blob(self.context, &text, BLR_SUBTYPE, CharacterSet::NONE) {
             Ok(blob) => self.set(column, |_| Value::Blob(blob)),

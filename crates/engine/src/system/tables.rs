@@ -128,7 +128,9 @@ pub(super) fn relations(rows: &mut RowSet<'_, '_, '_>) {
             rows.text("RDB$EXTERNAL_FILE", file);
         }
         if let RelationKind::View { source, .. } = &relation.kind {
-            rows.blob("RDB$VIEW_SOURCE", Some(source)).compiled("RDB$VIEW_BLR", true);
+            let catalog = Arc::clone(&rows.catalog);
+            rows.blob("RDB$VIEW_SOURCE", Some(source))
+                .program("RDB$VIEW_BLR", true, || program::of_view(&catalog, &relation).map(|it| it.records));
         }
     }
 }
@@ -160,10 +162,11 @@ fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &C
     if column.not_null && !system {
         rows.number("RDB$NULL_FLAG", 1);
     }
+    let catalog = Arc::clone(&rows.catalog);
     rows.blob("RDB$DEFAULT_SOURCE", column.default_source.as_deref()).program(
         "RDB$DEFAULT_VALUE",
         column.default_source.is_some(),
-        || program::of_default(column.default_source.as_deref()?),
+        || program::of_default(&catalog, column.default_source.as_deref()?),
     );
     if let Some(identity) = &column.identity {
         rows.text("RDB$GENERATOR_NAME", &identity.sequence).flag("RDB$IDENTITY_TYPE", !identity.always);
@@ -212,10 +215,10 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
         rows.blob("RDB$DESCRIPTION", domain.description.as_deref())
             .blob("RDB$VALIDATION_SOURCE", domain.check_source.as_deref())
             .program("RDB$VALIDATION_BLR", domain.check_source.is_some(), || {
-                program::of_domain_check(domain.check_source.as_deref()?)
+                program::of_domain_check(&catalog, domain.check_source.as_deref()?)
             })
             .program("RDB$DEFAULT_VALUE", domain.default_source.is_some(), || {
-                program::of_default(domain.default_source.as_deref()?)
+                program::of_default(&catalog, domain.default_source.as_deref()?)
             });
         rows.blob("RDB$DEFAULT_SOURCE", domain.default_source.as_deref());
         if domain.not_null {
@@ -224,7 +227,9 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
     }
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for relation in relations_in_order(&catalog).iter().filter(|relation| !is_system(relation)) {
-        for column in &relation.columns {
+        let is_asked = relation.is_view() && rows.wants("RDB$COMPUTED_BLR");
+        let view = if is_asked { program::of_view(&catalog, relation) } else { None };
+        for (place, column) in relation.columns.iter().enumerate() {
             let own = !catalog.domains.contains_key(&column.domain) && base_column(column).is_none();
             if own && seen.insert(column.domain.clone()) {
                 let declared = Declared {
@@ -236,7 +241,10 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
                 rows.blob("RDB$COMPUTED_SOURCE", column.computed_source.as_deref()).program(
                     "RDB$COMPUTED_BLR",
                     relation.is_view() || column.computed_source.is_some(),
-                    || program::of_computed(relation, column.computed_source.as_deref()?),
+                    || match &view {
+                        Some(view) => view.columns.get(place).cloned(),
+                        None => program::of_computed(&catalog, relation, column.computed_source.as_deref()?),
+                    },
                 );
             }
         }
@@ -314,13 +322,19 @@ pub(super) enum RoutineKind {
     Function,
 }
 
-/// The name of a parameter's own domain: `RDB$` and digits, as tools take for unnamed; far from those of columns.
+/// The name of a parameter's own domain: `RDB$` and digits, as tools take for unnamed; far from those of columns, and no larger than the
+/// INTEGER as which gbak reads them.
 pub(super) fn parameter_domain(kind: RoutineKind, routine: &Routine, number: usize) -> String {
+    /// The first number, how many a kind has, and how many a routine.
+    const FIRST: u64 = 1 << 30;
+    const OF_KIND: u64 = 1 << 29;
+    const OF_ROUTINE: u64 = 1 << 11;
     let kind = match kind {
-        RoutineKind::Procedure => 1,
-        RoutineKind::Function => 2,
+        RoutineKind::Procedure => 0,
+        RoutineKind::Function => 1,
     };
-    format!("RDB$9{kind}{:06}{number:04}", routine.id)
+    let place = u64::from(routine.id) * OF_ROUTINE + u64::try_from(number).unwrap_or(0);
+    format!("RDB${}", FIRST + kind * OF_KIND + place)
 }
 
 /// What was declared beside a type and that its values do not show.

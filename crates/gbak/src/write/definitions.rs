@@ -6,6 +6,7 @@ use farbird_types::Value;
 
 use super::columns::{self, Form, TableOf};
 use super::left_out::LeftOut;
+use super::since_4::needs_firebird_4;
 use super::{BlobShape, BlobSink, Database};
 use crate::attribute::{
     collation, constraint, database, exception, field, function, function_argument, generator, index,
@@ -27,9 +28,10 @@ const SECURITY_CLASS: &[u8] = b"SQL$1";
 const NAME_BYTES_BEFORE_4: usize = 31;
 /// What a collation says of the library that its server has.
 const LIBRARY_VERSIONS: [&str; 2] = ["COLL-VERSION=", "ICU-VERSION="];
-/// Of views: what they read.
-const NEEDS_OF_VIEWS: &str = "select RDB$DEPENDENT_NAME, RDB$DEPENDED_ON_NAME from RDB$DEPENDENCIES \
-                              where RDB$DEPENDENT_TYPE = 1 and RDB$DEPENDED_ON_TYPE in (0, 1)";
+/// What uses what; a package's routine counts as the package.
+const NEEDS: &str = "select distinct RDB$DEPENDENT_NAME, RDB$DEPENDENT_TYPE, \
+                     coalesce(RDB$PACKAGE_NAME, RDB$DEPENDED_ON_NAME), \
+                     case when RDB$PACKAGE_NAME is null then RDB$DEPENDED_ON_TYPE else 18 end from RDB$DEPENDENCIES";
 /// How many sequences one query asks for.
 const SEQUENCES_PER_QUERY: usize = 50;
 
@@ -59,6 +61,13 @@ impl RelationOf {
     }
 }
 
+/// A use of one object by another: their names and kinds, as RDB$DEPENDENCIES numbers them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Need {
+    pub(super) user: (String, u64),
+    pub(super) used: (String, u64),
+}
+
 /// A routine with its parameters.
 #[derive(Debug, Clone)]
 pub(super) struct RoutineOf {
@@ -82,8 +91,8 @@ pub struct Definitions {
     pub(super) last: Vec<Record>,
     /// What the database has and a backup made here has no records of.
     pub(super) without_records: Vec<LeftOut>,
-    /// Views, each with a table or view that it reads.
-    pub(super) needs_of_views: Vec<(String, String)>,
+    /// What uses what.
+    pub(super) needs: Vec<Need>,
     /// Whether kinds of objects have the numbers of Firebird 4.
     is_new: bool,
 }
@@ -152,7 +161,7 @@ impl Definitions {
             triggers: reader.records(&columns::TRIGGERS)?,
             last: reader.all(&columns::LAST)?,
             without_records: reader.without_records()?,
-            needs_of_views: reader.needs_of_views()?,
+            needs: reader.needs()?,
             is_new: reader.known.contains(&("RDB$RELATIONS".to_owned(), "RDB$SQL_SECURITY".to_owned())),
         };
         if let Some(record) = reader.records(&columns::DATABASE)?.into_iter().next() {
@@ -275,11 +284,16 @@ impl Definitions {
 
     /// Whether something of them is not known before Firebird 4.
     pub(super) fn need_format_11(&self) -> bool {
-        let types = |it: &Record| it.number(field::TYPE).is_some_and(|it| TYPES_SINCE_4.contains(&it));
+        // Those of expressions are not kept: Firebird 3 computes others.
+        let types = |it: &Record| {
+            it.number(field::TYPE).is_some_and(|it| TYPES_SINCE_4.contains(&it))
+                && !Definitions::is_computed(it)
+        };
         let routines = self.functions.iter().chain(&self.procedures).map(|it| &it.record);
         let said = |record: &Record, attribute| record.bytes(attribute).is_some();
         self.domains.iter().any(types)
             || self.records().any(|(_, it)| has_long_name(it))
+            || self.programs().any(needs_firebird_4)
             || said(&self.database, database::SQL_SECURITY)
             || self.relations.iter().any(|it| said(&it.record, relation::SQL_SECURITY))
             || routines.clone().any(|it| match it.kind {
@@ -291,6 +305,16 @@ impl Definitions {
             || self
                 .of_kind(RecordKind::Role)
                 .any(|it| it.number(role::SYS_PRIVILEGES).unwrap_or_default() != 0)
+    }
+
+    /// Programs of views, columns, triggers and routines.
+    fn programs(&self) -> impl Iterator<Item = &[u8]> {
+        let columns = self.domains.iter().filter_map(|it| it.bytes(field::COMPUTED_BLR));
+        let views = self.relations.iter().filter_map(|it| it.record.bytes(relation::VIEW_BLR));
+        let triggers = self.triggers.iter().filter_map(|it| it.bytes(trigger::BLR));
+        let procedures = self.procedures.iter().filter_map(|it| it.record.bytes(procedure::BLR));
+        let functions = self.functions.iter().filter_map(|it| it.record.bytes(function::BLR));
+        columns.chain(views).chain(triggers).chain(procedures).chain(functions)
     }
 
     /// What a mapping maps can be longer than gbak counts.
@@ -310,6 +334,9 @@ impl Definitions {
 
     /// Gives what is numbered or written differently the form that a format has.
     pub(super) fn adapt(&mut self, format: i32) {
+        if format < 11 {
+            self.describe_computed_as_before_4();
+        }
         let shift = match (self.is_new, format >= 11) {
             (true, false) => -1,
             (false, true) => 1,
@@ -356,7 +383,7 @@ fn has_long_name(record: &Record) -> bool {
     record.name(attribute).is_some_and(|it| it.len() > NAME_BYTES_BEFORE_4)
 }
 
-fn number(attribute: u8, value: i64) -> Attribute {
+pub(super) fn number(attribute: u8, value: i64) -> Attribute {
     Attribute { number: attribute, bytes: i32::try_from(value).unwrap_or_default().to_le_bytes().to_vec() }
 }
 
@@ -537,11 +564,22 @@ impl<D: Database> Reader<'_, D> {
         self.known.contains(&(table.to_owned(), column.to_owned()))
     }
 
-    fn needs_of_views(&self) -> Result<Vec<(String, String)>, D::Error> {
-        match self.knows("RDB$DEPENDENCIES", "RDB$DEPENDED_ON_NAME") {
-            true => self.pairs(NEEDS_OF_VIEWS),
-            false => Ok(Vec::new()),
+    fn needs(&self) -> Result<Vec<Need>, D::Error> {
+        let mut needs = Vec::new();
+        if self.knows("RDB$DEPENDENCIES", "RDB$PACKAGE_NAME") {
+            self.database.query(NEEDS, &mut |row| {
+                if let [user, user_kind, used, used_kind] = row {
+                    let object = |name, kind| Some((name_of(name)?, count_of(kind)?));
+                    needs.extend(
+                        object(user, user_kind)
+                            .zip(object(used, used_kind))
+                            .map(|(user, used)| Need { user, used }),
+                    );
+                }
+                Ok(())
+            })?;
         }
+        Ok(needs)
     }
 
     fn without_records(&self) -> Result<Vec<LeftOut>, D::Error> {

@@ -10,10 +10,36 @@ use crate::attribute::{
 };
 use crate::record::{Record, RecordKind};
 
+/// Kinds of objects, as RDB$DEPENDENCIES numbers them. A package's body counts as the package.
+const TABLE: u64 = 0;
+const VIEW: u64 = 1;
+const TRIGGER: u64 = 2;
+const COMPUTED: u64 = 3;
+const VALIDATION: u64 = 4;
+const PROCEDURE: u64 = 5;
+const FUNCTION: u64 = 15;
+const PACKAGE: u64 = 18;
+const PACKAGE_BODY: u64 = 19;
+const RELATIONS: [u64; 2] = [TABLE, VIEW];
+
+/// The kind and name of an object.
+type Object = (u64, String);
+
+/// An object of a dependency: tables and views are one, a package and its body too.
+fn object((name, kind): &(String, u64)) -> Object {
+    let kind = match *kind {
+        TABLE => VIEW,
+        PACKAGE_BODY => PACKAGE,
+        other => other,
+    };
+    (kind, name.clone())
+}
+
 impl Definitions {
     /// Takes out what has a source and no BLR, and what cannot be without it. Gives what was taken out.
     pub(super) fn leave_out(&mut self) -> Vec<LeftOut> {
         let mut left_out = Vec::new();
+        self.leave_out_users_of_what_is_gone();
         let computed = self.leave_out_of_domains(&mut left_out);
         self.leave_out_of_relations(&computed, &mut left_out);
         let broken = self.leave_out_triggers(&mut left_out);
@@ -22,6 +48,102 @@ impl Definitions {
         self.leave_out_privileges(&left_out);
         self.leave_out_unused_domains();
         left_out
+    }
+
+    /// What has BLR and uses something that has none loses its own: it could not run.
+    fn leave_out_users_of_what_is_gone(&mut self) {
+        let mut gone = self.without_programs();
+        let mut users: HashMap<Object, Vec<Object>> = HashMap::new();
+        for need in self.needs.iter().filter(|it| it.user.1 != TABLE) {
+            users.entry(object(&need.used)).or_default().push(object(&need.user));
+        }
+        let mut pending: Vec<Object> = gone.iter().cloned().collect();
+        while let Some(next) = pending.pop() {
+            for user in users.get(&next).into_iter().flatten() {
+                if gone.insert(user.clone()) {
+                    pending.push(user.clone());
+                }
+            }
+        }
+        let is_gone = |kind, name: Option<String>| gone.contains(&(kind, name.unwrap_or_default()));
+        let drop_program = |record: &mut Record, program| record.attributes.retain(|it| it.number != program);
+        for record in &mut self.domains {
+            if is_gone(COMPUTED, record.name(field::NAME)) {
+                drop_program(record, field::COMPUTED_BLR);
+            }
+            if is_gone(VALIDATION, record.name(field::NAME)) {
+                drop_program(record, field::VALIDATION_BLR);
+            }
+        }
+        for relation in self.relations.iter_mut().filter(|it| it.is_view()) {
+            if is_gone(VIEW, Some(relation.name())) {
+                drop_program(&mut relation.record, relation::VIEW_BLR);
+            }
+        }
+        for record in &mut self.triggers {
+            if is_gone(TRIGGER, record.name(trigger::NAME)) {
+                drop_program(record, trigger::BLR);
+            }
+        }
+        for (routines, kind, name, package, program) in [
+            (&mut self.procedures, PROCEDURE, procedure::NAME, procedure::PACKAGE_NAME, procedure::BLR),
+            (&mut self.functions, FUNCTION, function::NAME, function::PACKAGE_NAME, function::BLR),
+        ] {
+            for routine in routines {
+                let package = routine.record.name(package).filter(|it| !it.is_empty());
+                let gone = match package {
+                    Some(package) => is_gone(PACKAGE, Some(package)),
+                    None => is_gone(kind, routine.record.name(name)),
+                };
+                if gone {
+                    drop_program(&mut routine.record, program);
+                }
+            }
+        }
+    }
+
+    /// Views, triggers, routines and packages that have a source and no BLR.
+    fn without_programs(&self) -> HashSet<Object> {
+        let views = self.relations.iter().filter(|it| it.is_view());
+        let views = views.filter(|it| it.record.bytes(relation::VIEW_BLR).is_none());
+        let views = views.map(|it| (VIEW, it.name()));
+        let triggers = self
+            .triggers
+            .iter()
+            .filter(|it| it.bytes(trigger::BLR).is_none() && it.bytes(trigger::ENGINE_NAME).is_none());
+        let triggers = triggers.map(|it| (TRIGGER, it.name(trigger::NAME).unwrap_or_default()));
+        let routines = |routines: &[RoutineOf], kind, name, package, program, engine, module: Option<u8>| {
+            let external = move |it: &Record| {
+                it.bytes(engine).is_some()
+                    || module.and_then(|module| it.name(module)).is_some_and(|it| !it.is_empty())
+            };
+            let gone = routines.iter().map(|it| &it.record);
+            let gone = gone.filter(move |it| it.bytes(program).is_none() && !external(it));
+            let objects = gone.map(move |it| match it.name(package).filter(|it| !it.is_empty()) {
+                Some(package) => (PACKAGE, package),
+                None => (kind, it.name(name).unwrap_or_default()),
+            });
+            objects.collect::<Vec<Object>>()
+        };
+        let procedures = routines(
+            &self.procedures,
+            PROCEDURE,
+            procedure::NAME,
+            procedure::PACKAGE_NAME,
+            procedure::BLR,
+            procedure::ENGINE_NAME,
+            None,
+        );
+        let functions = routines(
+            &self.functions,
+            FUNCTION,
+            function::NAME,
+            function::PACKAGE_NAME,
+            function::BLR,
+            function::ENGINE_NAME,
+            Some(function::MODULE_NAME),
+        );
+        views.chain(triggers).chain(procedures).chain(functions).collect()
     }
 
     /// Gives the domains of computed columns that cannot be.
@@ -53,7 +175,9 @@ impl Definitions {
             }
             stays
         });
-        left_out.extend(by_need(&views, &self.needs_of_views).into_iter().map(LeftOut::View));
+        let needs = self.needs.iter().filter(|it| it.user.1 == VIEW && RELATIONS.contains(&it.used.1));
+        let needs: Vec<_> = needs.map(|it| (it.user.0.clone(), it.used.0.clone())).collect();
+        left_out.extend(by_need(&views, &needs).into_iter().map(LeftOut::View));
         for relation in &mut self.relations {
             let table = relation.name();
             let name = |record: &Record, attribute| record.name(attribute).unwrap_or_default();
@@ -70,7 +194,8 @@ impl Definitions {
                 true
             });
             relation.indexes.retain(|record| {
-                let partial = has_only(record, index::CONDITION_SOURCE, index::CONDITION_BLR);
+                // gbak before Firebird 5 does not know of conditions, and cannot pass over them.
+                let partial = record.bytes(index::CONDITION_SOURCE).is_some();
                 let stays = !partial && !has_only(record, index::EXPRESSION_SOURCE, index::EXPRESSION_BLR);
                 if !stays {
                     let name = name(record, index::NAME);

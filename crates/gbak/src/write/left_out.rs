@@ -62,9 +62,7 @@ impl LeftOut {
     /// Why it is not in the backup.
     pub fn reason(&self) -> &'static str {
         match self {
-            LeftOut::Index { partial: true, .. } => {
-                "gbak keeps it as BLR, which there is none of; its condition needs Firebird 5"
-            }
+            LeftOut::Index { partial: true, .. } => "its condition needs Firebird 5",
             LeftOut::Mapping(_) => "gbak has no room for so long a name",
             LeftOut::Filter(_)
             | LeftOut::Shadow(_)

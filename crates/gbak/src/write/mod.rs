@@ -8,6 +8,8 @@
 //! | `definitions` | reading them |
 //! | `leaving_out` | taking out of them what a restore could not run |
 //! | `left_out` | what is not in a backup, in words |
+//! | `since_4` | which programs need Firebird 4 |
+//! | `computed` | expressions that have other types before Firebird 4 |
 //! | `copy` | the whole backup, in gbak's order |
 //!
 //! # Promises
@@ -20,12 +22,14 @@
 
 mod array;
 mod columns;
+mod computed;
 mod copy;
 mod definitions;
 mod leaving_out;
 mod left_out;
 mod output;
 mod row;
+mod since_4;
 
 use farbird_types::{BlobId, Value};
 
