@@ -13,6 +13,29 @@ fn trips<T>(connection: &mut Connection, work: impl FnOnce(&mut Connection) -> T
     (connection.counters().round_trips - before, result)
 }
 
+/// Drivers tell by that whether there are rows to fetch, and which of the changed rows to count.
+#[test]
+fn statements_are_of_the_kinds_that_firebird_says() {
+    for place in all() {
+        let connection = place.create();
+        run(&connection, &["create table t (id integer not null primary key, name varchar(20))"]);
+        let transaction = begin(&connection);
+        for (text, kind) in [
+            ("select id from t", 1),
+            ("insert into t (id) values (1)", 2),
+            ("update or insert into t (id) values (1)", 2),
+            ("merge into t using t s on s.id = t.id when matched then update set name = 'a'", 2),
+            ("merge into t using t s on s.id = t.id when matched then delete", 2),
+            ("update t set name = 'a'", 3),
+            ("delete from t", 4),
+        ] {
+            assert_eq!(connection.prepare(&transaction, text).unwrap().kind(), kind, "{text}");
+        }
+        connection.commit(transaction).unwrap();
+        connection.drop_database().unwrap();
+    }
+}
+
 #[test]
 fn rows_come_back_as_they_were_written() {
     for place in all() {

@@ -295,7 +295,8 @@ fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
         && !source_missing.as_ref().is_some_and(Expression::runs_code)
         && target.merges_alone(&clauses);
     let action = ModifyAction::Merge(MergePlan { source, target, source_missing, clauses, is_alone });
-    binder.prepared(StatementKind::Update, action, returning, columns, true)
+    // As Firebird describes it: drivers tell by that which of the changed rows to count.
+    binder.prepared(StatementKind::Insert, action, returning, columns, true)
 }
 
 /// Where statements that insert or update have the number of the changed row: behind the old row, or at `inserted`.
