@@ -500,6 +500,9 @@ pub enum RoutineEngine {
     System,
     /// A function of a library: DECLARE EXTERNAL FUNCTION.
     Library(LibraryFunction),
+    /// Declared in another routine, by its number there: in no catalog.
+    #[serde(skip)]
+    Local(usize),
 }
 
 /// What DECLARE EXTERNAL FUNCTION says of a function.

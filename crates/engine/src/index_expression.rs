@@ -209,6 +209,7 @@ impl World {
             budget: budget.open(),
             tally: Arc::default(),
             tracer: Tracer::unwatched(),
+            profiler: Arc::default(),
         };
         Ok(World {
             transaction: Transaction {

@@ -19,6 +19,22 @@ use crate::column_rows::ColumnRows;
 use crate::key_filter::KeyFilter;
 use crate::operator::{ByColumns, Operator};
 
+/// What an operator that was asked has given.
+#[derive(Clone, Copy)]
+enum Gave {
+    /// Nothing yet: it was opened.
+    Opened,
+    Rows(usize),
+    /// It is at its end.
+    End,
+}
+
+impl Gave {
+    fn of(more: bool, rows: usize) -> Gave {
+        if more { Gave::Rows(rows) } else { Gave::End }
+    }
+}
+
 /// Notes what an operator does, and has what it takes charged to it alone.
 pub(crate) struct MeasuredOperator {
     node: usize,
@@ -36,17 +52,24 @@ impl MeasuredOperator {
     fn run<T>(
         &mut self,
         context: &mut ExecutionContext<'_>,
-        run: impl FnOnce(&mut dyn Operator, &mut ExecutionContext<'_>) -> Result<(T, usize)>,
+        run: impl FnOnce(&mut dyn Operator, &mut ExecutionContext<'_>) -> Result<(T, Gave)>,
     ) -> Result<T> {
         let Some(measured) = &self.measured else {
             return run(self.operator.as_mut(), context).map(|(result, _)| result);
         };
         let (result, time) =
             timed(measured.budget(), context, |context| run(self.operator.as_mut(), context));
-        let rows = result.as_ref().map_or(0, |(_, rows)| *rows);
+        let gave = result.as_ref().map_or(Gave::Rows(0), |(_, gave)| *gave);
         measured.note(|figures| {
-            figures.rows += rows as u64;
             figures.time += time;
+            match gave {
+                Gave::Opened => figures.opened.note(time),
+                Gave::Rows(rows) => {
+                    figures.rows += rows as u64;
+                    figures.fetched.note_many(rows, time);
+                }
+                Gave::End => figures.fetched.note(time),
+            }
         });
         result.map(|(result, _)| result)
     }
@@ -60,11 +83,14 @@ impl Operator for MeasuredOperator {
         if let Some(measured) = &self.measured {
             measured.note(|figures| figures.loops += 1);
         }
-        self.run(context, |operator, context| operator.open(context).map(|()| ((), 0)))
+        self.run(context, |operator, context| operator.open(context).map(|()| ((), Gave::Opened)))
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
-        self.run(context, |operator, context| operator.next(context, batch).map(|more| (more, batch.len())))
+        self.run(context, |operator, context| {
+            let more = operator.next(context, batch)?;
+            Ok((more, Gave::of(more, batch.len())))
+        })
     }
 
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
@@ -80,7 +106,9 @@ impl Operator for MeasuredOperator {
     }
 
     fn skip(&mut self, context: &mut ExecutionContext<'_>, rows: usize) -> Result<usize> {
-        self.run(context, |operator, context| operator.skip(context, rows).map(|skipped| (skipped, skipped)))
+        self.run(context, |operator, context| {
+            operator.skip(context, rows).map(|skipped| (skipped, Gave::Rows(skipped)))
+        })
     }
 
     fn has_vectors(&self) -> bool {
@@ -99,7 +127,7 @@ impl Operator for MeasuredOperator {
     ) -> Result<bool> {
         self.run(context, |operator, context| {
             let more = operator.next_vectors(context, rows_max, vectors)?;
-            Ok((more, if more { vectors.len() } else { 0 }))
+            Ok((more, Gave::of(more, vectors.len())))
         })
     }
 
@@ -111,7 +139,12 @@ impl Operator for MeasuredOperator {
     ) -> Result<ByColumns> {
         self.run(context, |operator, context| {
             let found = operator.next_columns(context, rows_max, rows)?;
-            Ok((found, if found == ByColumns::Rows { rows.len() } else { 0 }))
+            let gave = match found {
+                ByColumns::Rows => Gave::Rows(rows.len()),
+                ByColumns::End => Gave::End,
+                ByColumns::Unavailable => Gave::Rows(0),
+            };
+            Ok((found, gave))
         })
     }
 }
@@ -131,6 +164,8 @@ pub(crate) fn modification<T>(
         figures.loops += 1;
         figures.rows += rows;
         figures.time += time;
+        figures.opened.note(Duration::ZERO);
+        figures.fetched.note_many(usize::try_from(rows).unwrap_or(usize::MAX).saturating_add(1), time);
     });
     result
 }
@@ -177,7 +212,14 @@ impl ScanMeasure {
         };
         // The topmost one is measured as an operator.
         let nodes = std::iter::once(&measure.table).chain(&measure.filters);
-        nodes.take(measure.filters.len()).for_each(|node| node.note(|figures| figures.loops += 1));
+        nodes.take(measure.filters.len()).for_each(|node| {
+            node.note(|figures| {
+                figures.loops += 1;
+                figures.opened.note(Duration::ZERO);
+                // It is asked once more than it has rows.
+                figures.fetched.note(Duration::ZERO);
+            });
+        });
         Some(Box::new(measure))
     }
 
@@ -240,6 +282,7 @@ impl ScanMeasure {
             measured.note(|figures| {
                 figures.rows += rows as u64;
                 figures.time += time;
+                figures.fetched.note_many(rows, time);
             });
         }
     }

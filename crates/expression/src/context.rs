@@ -42,8 +42,10 @@ pub struct ExecutionContext<'a> {
     /// What `Expression::Parameter` reads. For a client's statement its parameters, already converted to the described
     /// types; inside PSQL the variables of the running frame, which swaps them in while it runs.
     pub parameters: Vec<Value>,
-    /// Rows touched so far.
+    /// Rows touched so far by the statement itself.
     pub counts: RecordCounts,
+    /// How many rows have been changed by what it has called.
+    pub changed_by_others: u64,
     /// How deeply triggers, procedures and EXECUTE STATEMENT are nested; at most [`DEPTH_MAX`](crate::DEPTH_MAX).
     pub depth: u32,
     /// How many EXECUTE STATEMENT are running within each other.
@@ -114,6 +116,7 @@ impl<'a> ExecutionContext<'a> {
             view,
             parameters,
             counts: RecordCounts::default(),
+            changed_by_others: 0,
             depth: 0,
             executed_texts: 0,
             frame: Frame::default(),
@@ -162,6 +165,22 @@ impl ExecutionContext<'_> {
         if self.restart == Restart::Possible {
             self.restart = Restart::Wanted;
         }
+    }
+
+    /// How many rows have been changed so far, by whomever: a number that grows with each change.
+    pub fn changes(&self) -> u64 {
+        let RecordCounts { inserted, updated, deleted, .. } = self.counts;
+        inserted.wrapping_add(updated).wrapping_add(deleted).wrapping_add(self.changed_by_others)
+    }
+
+    /// Runs what is a statement of its own: the rows that it touches are not counted as those of the statement that calls it.
+    pub fn uncounted<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let counts = std::mem::take(&mut self.counts);
+        let result = run(self);
+        let RecordCounts { inserted, updated, deleted, .. } = std::mem::replace(&mut self.counts, counts);
+        let changed = inserted.wrapping_add(updated).wrapping_add(deleted);
+        self.changed_by_others = self.changed_by_others.wrapping_add(changed);
+        result
     }
 
     /// Whether the statement is going to run again.

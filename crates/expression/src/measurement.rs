@@ -1,4 +1,4 @@
-//! What the parts of running plans have done: for EXPLAIN ANALYZE. Whoever does not ask for it has no [`Measurements`] in its
+//! What the parts of running plans have done: for EXPLAIN ANALYZE and RDB$PROFILER. Whoever does not ask for it has no [`Measurements`] in its
 //! context, and nothing is measured.
 
 use std::collections::HashMap;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_budget::{Resource, StatementBudget};
+use farbird_session::profile::Span;
 use parking_lot::Mutex;
 
 /// What the parts of the plans of a statement have done, and of everything that it has called.
@@ -37,6 +38,10 @@ pub struct Figures {
     pub spilled: u64,
     /// Of a table that is scanned: what of it was looked at.
     pub scanned: Option<Scanned>,
+    /// Of that time: what it took to be opened.
+    pub opened: Span,
+    /// How often it was asked for a row, and what that took; where rows come in batches each counts with its share.
+    pub fetched: Span,
 }
 
 /// What a scan by columns has looked at.
@@ -67,6 +72,11 @@ impl Measurements {
     pub fn part(&self, number: usize) -> Arc<Measured> {
         let new = || Arc::new(Measured { figures: Mutex::default(), budget: self.budget.part() });
         Arc::clone(self.parts.lock().entry(number).or_insert_with(new))
+    }
+
+    /// What a part has done since this was asked last; nothing if it never ran.
+    pub fn take(&self, number: usize) -> Option<Figures> {
+        self.parts.lock().get(&number).map(|part| std::mem::take(&mut *part.figures.lock()))
     }
 
     /// What a part has done; nothing if it never ran.

@@ -14,7 +14,7 @@
 //! | `lookup` | the functions by their names |
 //! | `context` | what a function has at hand while it is computed |
 //! | `text`, `number`, `bits`, `date`, `encoding`, `cryptography`, `decfloat`, `context_variable`, `record_key` | the functions |
-//! | `blob_util`, `profiler`, `time_zone_util` | what the system packages of these names are made of |
+//! | `blob_util`, `time_zone_util` | what the system packages of these names are made of |
 //! | `aggregate` | the aggregates |
 //! | `library` | external functions: those of the libraries `ib_udf`, `fbudf` and `udflib` |
 //! | `call` | forms with keywords, as plain calls |
@@ -46,7 +46,6 @@ pub mod library;
 mod lookup;
 pub mod number;
 mod numeric;
-pub mod profiler;
 mod random;
 pub mod record_key;
 pub mod result_type;

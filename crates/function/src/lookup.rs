@@ -3,13 +3,13 @@
 use crate::accumulator::AggregateFunction;
 use crate::scalar::ScalarFunction;
 use crate::{
-    aggregate, bits, blob_util, context_variable, cryptography, date, decfloat, encoding, number, profiler,
-    record_key, text, time_zone_util,
+    aggregate, bits, blob_util, context_variable, cryptography, date, decfloat, encoding, number, record_key,
+    text, time_zone_util,
 };
 
 /// The scalar function of this (upper-case) name: `package.name` for what a system package is made of.
 pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
-    const TABLES: [&[ScalarFunction]; 12] = [
+    const TABLES: [&[ScalarFunction]; 11] = [
         text::FUNCTIONS,
         number::FUNCTIONS,
         bits::FUNCTIONS,
@@ -20,7 +20,6 @@ pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
         context_variable::FUNCTIONS,
         record_key::FUNCTIONS,
         blob_util::FUNCTIONS,
-        profiler::FUNCTIONS,
         time_zone_util::FUNCTIONS,
     ];
     TABLES.into_iter().flatten().find(|function| function.name == name)

@@ -42,6 +42,13 @@ pub fn explain(action: &Action) -> Vec<ExplainLine> {
     lines
 }
 
+/// The lines of the queries inside a value.
+pub fn explain_value(value: &Expression) -> Vec<ExplainLine> {
+    let mut lines = Vec::new();
+    add_of_expression(value, 0, &mut lines);
+    lines
+}
+
 /// A plan in Firebird's short form and in its explained form.
 pub fn plan_text(action: &Action) -> (String, String) {
     match action {

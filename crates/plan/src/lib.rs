@@ -58,6 +58,6 @@ mod subplan;
 mod text;
 
 pub use cost::CONSTANTS as COST_CONSTANTS;
-pub use explain::{ExplainLine, explain, plan_text, plan_text_of_value};
+pub use explain::{ExplainLine, explain, explain_value, plan_text, plan_text_of_value};
 pub use node::*;
 pub use subplan::{PlannedQuery, planned};

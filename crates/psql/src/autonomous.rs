@@ -122,7 +122,11 @@ pub(super) fn inside<T>(
     inner.executed_texts = context.executed_texts;
     std::mem::swap(&mut inner.routine, &mut context.routine);
     inner.definer.clone_from(&context.definer);
+    inner.measurements.clone_from(&context.measurements);
+    inner.counts = context.counts;
     let result = run(&mut inner);
+    context.counts = inner.counts;
+    context.changed_by_others = context.changed_by_others.wrapping_add(inner.changed_by_others);
     std::mem::swap(&mut inner.routine, &mut context.routine);
     context.parameters = std::mem::take(&mut inner.parameters);
     Ok(result)

@@ -13,7 +13,7 @@ use crate::compile;
 use crate::compiled::{compiled_function, compiled_procedure, compiled_triggers, in_order};
 use crate::execution::Execution;
 use crate::library_function;
-use crate::procedure_call::call_local;
+use crate::procedure_call::{call_local, open_local};
 use crate::trace::{CallFrame, with_system_trigger};
 use crate::traced;
 
@@ -45,6 +45,9 @@ impl Routines for Psql {
         inputs: Vec<Value>,
         context: &mut ExecutionContext<'_>,
     ) -> Result<Box<dyn ProcedureRows>> {
+        if let RoutineEngine::Local(number) = procedure.engine {
+            return open_local(number, inputs, context);
+        }
         let catalog = context.transaction.current_catalog();
         let compiled = compiled_procedure(&catalog, procedure)?;
         traced::selectable(procedure, inputs, context, |inputs, context| {

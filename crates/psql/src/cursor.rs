@@ -16,6 +16,8 @@ pub(super) struct OpenCursor {
     source: Source,
     /// The row that a dynamic statement or a scrollable cursor gave last.
     row: Vec<Value>,
+    /// Whether it stands on a row.
+    is_on_row: bool,
 }
 
 enum Source {
@@ -41,12 +43,12 @@ impl OpenCursor {
         let cursor = Box::new(Cursor::open(plan, context)?);
         let source =
             if scroll { Source::Scrolling(cursor, Passed::new(context)) } else { Source::Query(cursor) };
-        Ok(OpenCursor { source, row: Vec::new() })
+        Ok(OpenCursor { source, row: Vec::new(), is_on_row: false })
     }
 
     /// The rows of EXECUTE STATEMENT.
     pub(super) fn dynamic(rows: DynamicRows) -> OpenCursor {
-        OpenCursor { source: Source::Dynamic(rows), row: Vec::new() }
+        OpenCursor { source: Source::Dynamic(rows), row: Vec::new(), is_on_row: false }
     }
 
     /// Ends what goes on beside its rows, before it is closed.
@@ -60,19 +62,30 @@ impl OpenCursor {
         }
     }
 
+    /// Whether it stands on a row: its fields can be read.
+    pub(super) fn is_on_row(&self) -> bool {
+        self.is_on_row
+    }
+
     /// Moves it and gives its row; `None` before the first and after the last.
     pub(super) fn fetch(
         &mut self,
         scroll: &Scroll,
         context: &mut ExecutionContext<'_>,
     ) -> Result<Option<&[Value]>> {
+        self.is_on_row = false;
         let found = match &mut self.source {
-            Source::Query(cursor) => return cursor.next(context),
+            Source::Query(cursor) => {
+                let row = cursor.next(context)?;
+                self.is_on_row = row.is_some();
+                return Ok(row);
+            }
             Source::Scrolling(cursor, passed) => passed.go(cursor, scroll, context)?,
             Source::Dynamic(rows) => rows.next(context)?,
         };
         match found {
             Some(row) => {
+                self.is_on_row = true;
                 self.row = row;
                 Ok(Some(&self.row))
             }

@@ -17,6 +17,7 @@ use crate::dynamic_rows::{DynamicRows, RowSource, apart, at, check_columns};
 use crate::execution::Execution;
 use crate::routine::DynamicStatement;
 use crate::trace::CallFrame;
+use crate::watch::{Watch, WatchedBody, WatchedPlans, within};
 use crate::{authority, autonomous, external, named_parameters, session_settings};
 
 /// A text ready to run.
@@ -77,7 +78,12 @@ fn open(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Res
         let (sql, inputs) = text_and_inputs(statement, context)?;
         let rows = external::open(statement, target, sql, inputs, context)?;
         let source = RowSource::External(Box::new(rows));
-        return Ok(DynamicRows { source, targets: statement.targets.len(), started: context.now });
+        return Ok(DynamicRows {
+            source,
+            targets: statement.targets.len(),
+            started: context.now,
+            watch: None,
+        });
     }
     let (mut parsed, inputs) = prepare(statement, context)?;
     if statement.transaction != Some(StatementTransaction::Autonomous) {
@@ -91,7 +97,7 @@ fn open(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Res
         })
     })?;
     let source = RowSource::Apart(Box::new(rows));
-    Ok(DynamicRows { source, targets: statement.targets.len(), started: context.now })
+    Ok(DynamicRows { source, targets: statement.targets.len(), started: context.now, watch: None })
 }
 
 /// Evaluates text and inputs; gives the inputs in the order of the text's parameters.
@@ -167,14 +173,19 @@ fn run(
     context: &mut ExecutionContext<'_>,
 ) -> Result<DynamicRows> {
     let started = clock::now(context.now.zone);
-    let source = at(started, context, |context| run_text(statement, parsed, inputs, context))?;
-    Ok(DynamicRows { source, targets: statement.targets.len(), started })
+    let mut watch = Watch::of_text(&parsed.text, context)?;
+    let known = watch.as_ref().map(Watch::plans);
+    let source = at(started, context, |context| {
+        within(&mut watch, context, |context| run_text(statement, parsed, inputs, known, context))
+    })?;
+    Ok(DynamicRows { source, targets: statement.targets.len(), started, watch })
 }
 
 fn run_text(
     statement: &DynamicStatement,
     parsed: &Parsed,
     inputs: Vec<Value>,
+    watched: Option<WatchedPlans>,
     context: &mut ExecutionContext<'_>,
 ) -> Result<RowSource> {
     let expected = statement.targets.len();
@@ -194,6 +205,9 @@ fn run_text(
         StatementKind::ExecuteBlock(_) | StatementKind::ExecuteProcedure(_) => {
             let compiled = compile_statement(&parsed.environment, &parsed.statement)?;
             check_accesses(statement, parsed, compiled.accesses(), context)?;
+            if let Some(watched) = watched {
+                watched.are_of(WatchedBody::Routine(&compiled));
+            }
             let source = run_routine(&compiled, inputs, context)?;
             check_gives_columns(compiled.description.columns.len(), expected)?;
             Ok(source)
@@ -201,6 +215,9 @@ fn run_text(
         _ => {
             let prepared = bind::bind_statement(&parsed.environment, &parsed.statement, &NoVariables)?;
             check_accesses(statement, parsed, &prepared.accesses, context)?;
+            if let Some(watched) = watched {
+                watched.are_of(WatchedBody::Plan(&prepared.action));
+            }
             let source = run_plan(&prepared, inputs, context)?;
             check_gives_columns(prepared.columns.len(), expected)?;
             Ok(source)
@@ -242,7 +259,11 @@ fn run_routine(
     Ok(RowSource::Single(rows.into()))
 }
 
-fn run_plan(
+/// Runs a bound statement with inputs by position.
+///
+/// # Errors
+/// Those of the statement, and of inputs that it does not take.
+pub(super) fn run_plan(
     prepared: &Prepared,
     inputs: Vec<Value>,
     context: &mut ExecutionContext<'_>,

@@ -5,6 +5,7 @@ use farbird_expression::{ExecutionContext, ProcedureRows};
 use farbird_types::{Error, Result, TimestampTz, Value, isc};
 
 use crate::external_rows::ExternalRows;
+use crate::watch::{Watch, within};
 
 /// The rows of an executed text.
 pub(super) struct DynamicRows {
@@ -13,6 +14,8 @@ pub(super) struct DynamicRows {
     pub(super) targets: usize,
     /// Its CURRENT_TIMESTAMP.
     pub(super) started: TimestampTz,
+    /// Of what the profiler is told of.
+    pub(super) watch: Option<Watch>,
 }
 
 pub(super) enum RowSource {
@@ -68,16 +71,19 @@ impl DynamicRows {
     }
 
     fn next_row(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        at(self.started, context, |context| match &mut self.source {
-            RowSource::Query(cursor, width) => {
-                let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
-                row.truncate(*width);
-                Ok(Some(row))
-            }
-            RowSource::Routine(rows) => apart(context, |context| rows.next(context)),
-            RowSource::Rows(rows) | RowSource::Single(rows) => rows.next_row(),
-            RowSource::External(rows) => rows.next(context),
-            RowSource::Apart(rows) => rows.next(context),
+        let DynamicRows { source, watch, started, .. } = self;
+        at(*started, context, |context| {
+            within(watch, context, |context| match source {
+                RowSource::Query(cursor, width) => {
+                    let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
+                    row.truncate(*width);
+                    Ok(Some(row))
+                }
+                RowSource::Routine(rows) => apart(context, |context| rows.next(context)),
+                RowSource::Rows(rows) | RowSource::Single(rows) => rows.next_row(),
+                RowSource::External(rows) => rows.next(context),
+                RowSource::Apart(rows) => rows.next(context),
+            })
         })
     }
 }
@@ -103,7 +109,7 @@ pub(super) fn at<T>(
     }
     context.executed_texts += 1;
     let outer = std::mem::replace(&mut context.now, now);
-    let result = run(context);
+    let result = context.uncounted(run);
     context.now = outer;
     context.executed_texts -= 1;
     result

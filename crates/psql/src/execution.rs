@@ -1,6 +1,7 @@
 //! A running frame.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use farbird_budget::{Reservation, heap_bytes};
 use farbird_execute::{Cursor, KeptSource, Modified, RepeatedQuery, modify_again};
@@ -23,6 +24,7 @@ use crate::routine::{
 };
 use crate::session_settings;
 use crate::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
+use crate::watch::{self, Watch};
 
 /// Up to so many levels of routines are charged for nothing but long texts in their variables.
 const DEPTH_UNCHARGED: u32 = 8;
@@ -59,6 +61,8 @@ pub struct Execution {
     ended: bool,
     /// What instructions keep for when they are executed again, by their numbers; empty before the first that does.
     kept: Vec<Kept>,
+    /// Of what the profiler is told of.
+    watch: Option<Box<Watch>>,
 }
 
 /// What an instruction keeps for when it is executed again.
@@ -168,6 +172,7 @@ impl Execution {
             seen_changes: None,
             ended: false,
             kept: Vec::new(),
+            watch: None,
         }
     }
 
@@ -241,7 +246,7 @@ impl Execution {
         for block in &mut self.blocks {
             *block = context.transaction.store.savepoint();
         }
-        let mut result = self.inside(context, |execution, context| execution.run(context, 0));
+        let mut result = self.inside(context, Execution::run_whole);
         self.ended = !matches!(result, Ok(Stop::Suspended));
         if self.ended {
             let closed = self.close_all(context);
@@ -321,14 +326,16 @@ impl Execution {
         if let Some(definer) = &self.routine.definer {
             context.definer = Some(Arc::clone(definer));
         }
-        let result = if context.routine.stack.is_some_and(StackSegment::is_used_up) {
-            on_new_stack(|segment| {
+        let is_used_up = context.routine.stack.is_some_and(StackSegment::is_used_up);
+        let is_the_statement = matches!(self.routine.kind, RoutineKind::Block | RoutineKind::Statement);
+        let run = |context: &mut ExecutionContext<'_>| match is_used_up {
+            true => on_new_stack(|segment| {
                 context.routine.stack = Some(segment);
                 run(self, context)
-            })
-        } else {
-            run(self, context)
+            }),
+            false => run(self, context),
         };
+        let result = if is_the_statement { run(context) } else { context.uncounted(run) };
         self.texts = std::mem::replace(&mut context.variables, outer_texts);
         context.definer = outer_definer;
         let own = std::mem::replace(&mut context.routine, outer);
@@ -341,12 +348,50 @@ impl Execution {
         result
     }
 
+    /// Runs to where it stops, and lets the profiler know, if that listens.
+    fn run_whole(&mut self, context: &mut ExecutionContext<'_>) -> Result<Stop> {
+        if !self.is_watched(context) {
+            return self.run(context, 0);
+        }
+        let watch = match self.watch.take() {
+            Some(watch) => Some(watch),
+            None => Watch::of_routine(&self.routine, &self.declaring, context)?.map(Box::new),
+        };
+        let Some(mut watch) = watch else { return self.run(context, 0) };
+        let result = watch.within(context, |context| self.run(context, 0));
+        // It has ended with the routine.
+        self.watch = matches!(result, Ok(Stop::Suspended)).then_some(watch);
+        result
+    }
+
+    /// Whether the profiler listens, or may begin to while it runs.
+    fn is_watched(&self, context: &ExecutionContext<'_>) -> bool {
+        (context.session.profiler.is_active() || self.routine.calls_profiler) && !self.routine.is_system
+    }
+
+    /// Executes one instruction, and tells the profiler of it.
+    fn advance_watched(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Stop>> {
+        let instruction = self.program_counter;
+        let listens = context.session.profiler.is_active();
+        let begun = Instant::now();
+        let advanced = self.advance::<true>(context)?;
+        // The line that starts a session is no part of it, the one that pauses it is.
+        if listens {
+            watch::note_line(&self.routine, instruction, begun.elapsed(), context);
+        }
+        Ok(advanced)
+    }
+
     /// Runs until something stops it; errors go to handlers, but not to those below `base`, which belong to the code
     /// around an autonomous transaction.
     pub(super) fn run(&mut self, context: &mut ExecutionContext<'_>, base: usize) -> Result<Stop> {
+        let is_watched = self.is_watched(context);
         loop {
-            match self.advance(context) {
-                Ok(stop) => return Ok(stop),
+            let advanced =
+                if is_watched { self.advance_watched(context) } else { self.advance::<false>(context) };
+            match advanced {
+                Ok(Some(stop)) => return Ok(stop),
+                Ok(None) => {}
                 Err(error) => self.recover(error, context, base)?,
             }
         }
@@ -357,12 +402,12 @@ impl Execution {
         self.waiting.len()
     }
 
-    /// Executes instructions until the frame stops or one fails.
-    fn advance(&mut self, context: &mut ExecutionContext<'_>) -> Result<Stop> {
+    /// Executes instructions until the frame stops or one fails; with `ONE` no more than one.
+    fn advance<const ONE: bool>(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Stop>> {
         let routine = Arc::clone(&self.routine);
         loop {
             let current = self.program_counter;
-            let Some(instruction) = routine.instructions.get(current) else { return Ok(Stop::Ended) };
+            let Some(instruction) = routine.instructions.get(current) else { return Ok(Some(Stop::Ended)) };
             context.routine.instruction = current;
             self.program_counter = current + 1;
             match instruction {
@@ -413,6 +458,7 @@ impl Execution {
                     context.routine.affected = AffectedRows::of_read(i64::from(found));
                 }
                 Instruction::CloseCursor { cursor } => self.close(*cursor, context)?,
+                Instruction::CheckCursor { cursor } => self.check_cursor(&routine, *cursor)?,
                 Instruction::SelectInto { plan, targets } => {
                     self.select_into(&routine, plan, targets, context)?;
                 }
@@ -441,7 +487,7 @@ impl Execution {
                     }
                     self.seen_changes = None;
                 }
-                Instruction::Suspend => return Ok(Stop::Suspended),
+                Instruction::Suspend => return Ok(Some(Stop::Suspended)),
                 Instruction::EnterBlock => self.blocks.push(context.transaction.store.savepoint()),
                 Instruction::LeaveBlock => {
                     if let Some(savepoint) = self.blocks.pop() {
@@ -470,13 +516,24 @@ impl Execution {
                     self.autonomous(context)?;
                     self.seen_changes = None;
                 }
-                Instruction::EndAutonomous => return Ok(Stop::AutonomousEnded),
+                Instruction::EndAutonomous => return Ok(Some(Stop::AutonomousEnded)),
                 Instruction::ChangeSession(statement) => session_settings::change_within(context, statement)?,
                 Instruction::PostEvent(name) => {
                     let name = self.evaluate(name, context)?;
                     post_event(&name, context)?;
                 }
-                Instruction::End => return Ok(Stop::Ended),
+                Instruction::Profiler(command) => {
+                    let inputs = context.parameters.iter().skip(routine.first_input);
+                    let inputs: Vec<Value> = inputs.take(routine.inputs.len()).cloned().collect();
+                    let result = Execution::profiler_command(*command, &inputs, context)?;
+                    if let Some(slot) = routine.outputs.first() {
+                        assign(context, *slot, result)?;
+                    }
+                }
+                Instruction::End => return Ok(Some(Stop::Ended)),
+            }
+            if ONE {
+                return Ok(None);
             }
         }
     }
@@ -492,8 +549,7 @@ impl Execution {
 
     /// Takes a new view if rows were changed since the last one: a statement sees what those before it did.
     pub(super) fn see_changes(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let counts = context.counts;
-        let changes = counts.inserted.wrapping_add(counts.updated).wrapping_add(counts.deleted);
+        let changes = context.changes();
         if self.seen_changes != Some(changes) {
             context.view = context.transaction.store.view_again(&context.view)?;
             self.seen_changes = Some(changes);
@@ -604,6 +660,18 @@ impl Execution {
             *place = Some(opened);
         }
         Ok(())
+    }
+
+    /// Fails unless a cursor stands on a row.
+    fn check_cursor(&self, routine: &CompiledRoutine, number: usize) -> Result<()> {
+        match self.cursors.get(number) {
+            Some(Some(cursor)) if cursor.is_on_row() => Ok(()),
+            Some(Some(_)) => {
+                let name = routine.cursors.get(number).and_then(|definition| definition.name.clone());
+                Err(Error::new(isc::CURSOR_NOT_POSITIONED).with(name.unwrap_or_default()))
+            }
+            _ => Err(Error::new(isc::CURSOR_NOT_OPEN)),
+        }
     }
 
     /// Moves a cursor and stores its row; false if there is none.

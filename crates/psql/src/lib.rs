@@ -23,6 +23,7 @@
 //! | `autonomous`, `autonomous_rows` | IN AUTONOMOUS TRANSACTION; EXECUTE STATEMENT in a transaction of its own |
 //! | `positioned` | UPDATE and DELETE ... WHERE CURRENT OF |
 //! | `session_settings` | SET ROLE, SET TIME ZONE, SET DECFLOAT and their siblings, in routines and alone |
+//! | `profiler`, `watch` | RDB$PROFILER: its routines and tables; what runs is told to it |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
 //! | `compiled`, `cache` | compiled routines of a catalog |
 //!
@@ -56,17 +57,21 @@ mod named_parameters;
 mod plans;
 mod positioned;
 mod procedure_call;
+mod profiler;
 mod routine;
 pub mod session_settings;
 mod trace;
 mod traced;
+mod watch;
 
 pub use call::{Psql, fire_database_triggers, fire_ddl_triggers, has_database_triggers, has_ddl_triggers};
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
 pub use external::{End, end_external, has_external, has_lost_external};
 pub use plans::RoutineStatement;
+pub use profiler::write_if_due;
 pub use routine::CompiledRoutine;
+pub use watch::{Watch, WatchedBody, within};
 
 /// Compiles a procedure to see whether it can be: for CREATE and ALTER PROCEDURE. One that comes out of a backup (`is_restored`) may
 /// SUSPEND without outputs.

@@ -60,7 +60,7 @@ impl CompiledStatement {
 impl CompiledRoutine {
     fn statements(&self) -> Vec<RoutineStatement> {
         let mut found = Vec::new();
-        self.for_each_plan(&mut |position, plan| {
+        self.for_each_plan(&mut |position, _, plan| {
             if let Plan::Statement(action) = plan {
                 found.push(RoutineStatement { position, action });
             }
@@ -71,7 +71,7 @@ impl CompiledRoutine {
     /// Its plans in Firebird 5's short form and in its explained form, each with the place where it stands.
     pub(crate) fn plan_texts(&self) -> (String, String) {
         let (mut short, mut explained) = (Vec::new(), Vec::new());
-        self.for_each_plan(&mut |Position { line, column, .. }, plan| {
+        self.for_each_plan(&mut |Position { line, column, .. }, _, plan| {
             let (plan, tree) = match plan {
                 Plan::Statement(action) => plan_text(&action),
                 Plan::Value(value) => plan_text_of_value(value),
@@ -90,8 +90,8 @@ impl CompiledRoutine {
         (short.join("\n"), explained.join("\n"))
     }
 
-    /// Calls `visit` with each statement and value in the order of their text; declared cursors come first.
-    fn for_each_plan<'r>(&'r self, visit: &mut dyn FnMut(Position, Plan<'r>)) {
+    /// Calls `visit` with each statement and value in the order of their text; declared cursors come first, with their names.
+    pub(crate) fn for_each_plan<'r>(&'r self, visit: &mut dyn FnMut(Position, Option<&'r str>, Plan<'r>)) {
         let loops: BTreeSet<usize> = self
             .instructions
             .iter()
@@ -100,9 +100,10 @@ impl CompiledRoutine {
                 _ => None,
             })
             .collect();
-        for (number, _) in self.cursors.iter().enumerate().filter(|(number, _)| !loops.contains(number)) {
+        let declared = self.cursors.iter().enumerate().filter(|(number, _)| !loops.contains(number));
+        for (number, definition) in declared {
             if let Some(action) = self.query_of(number) {
-                visit(Position::default(), Plan::Statement(action));
+                visit(Position::default(), definition.name.as_deref(), Plan::Statement(action));
             }
         }
         for (number, instruction) in self.instructions.iter().enumerate() {
@@ -120,7 +121,7 @@ impl CompiledRoutine {
                 _ => None,
             };
             if let Some(plan) = plan {
-                visit(position, plan);
+                visit(position, None, plan);
             }
         }
     }
@@ -134,7 +135,7 @@ impl CompiledRoutine {
 }
 
 /// What may have plans.
-enum Plan<'r> {
+pub(crate) enum Plan<'r> {
     Statement(Action),
     /// A value with queries in it.
     Value(&'r Expression),

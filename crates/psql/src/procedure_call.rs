@@ -3,12 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use farbird_catalog::Routine;
-use farbird_expression::ExecutionContext;
-use farbird_types::{Result, Value};
+use farbird_expression::{ExecutionContext, ProcedureRows};
+use farbird_types::{Error, Result, Value};
 
 use crate::compiled::compiled_procedure;
 use crate::execution::Execution;
 use crate::routine::{CompiledRoutine, Procedure};
+use crate::trace::CallFrame;
 use crate::traced;
 
 impl Execution {
@@ -59,4 +60,19 @@ pub(super) fn call_local(
         *outer = own;
     }
     Ok(row)
+}
+
+/// The rows of a local procedure in FROM. It begins with the variables around it as they are when its query is opened.
+///
+/// # Errors
+/// Those of its inputs.
+pub(super) fn open_local(
+    number: usize,
+    inputs: Vec<Value>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Box<dyn ProcedureRows>> {
+    let declaring = CallFrame::running(context).map(|frame| Arc::clone(&frame.declaring));
+    let declaring = declaring.ok_or_else(|| Error::internal("a local procedure outside its routine"))?;
+    let routine = Arc::clone(declaring.local(number)?);
+    Ok(Box::new(Execution::of_local(&routine, &declaring, inputs, context)?))
 }

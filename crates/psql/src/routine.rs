@@ -10,6 +10,9 @@ use farbird_plan::modification::ModifyPlan;
 use farbird_sql::ast::{Position, SessionStatement, StatementTransaction};
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 
+/// The package whose routines may begin to listen to who calls them.
+pub(super) const PROFILER_PACKAGE: &str = "RDB$PROFILER";
+
 /// A routine ready to run.
 #[derive(Debug)]
 pub struct CompiledRoutine {
@@ -53,6 +56,8 @@ pub struct CompiledRoutine {
     pub(super) package: Option<Arc<str>>,
     /// Whether a stored routine comes with every database.
     pub(super) is_system: bool,
+    /// Whether it calls RDB$PROFILER, which may begin to listen to it.
+    pub(super) calls_profiler: bool,
 }
 
 /// What a routine is.
@@ -212,6 +217,11 @@ pub(super) enum Instruction {
         /// The cursor's number.
         cursor: usize,
     },
+    /// A declared cursor must stand on a row: its fields are read next.
+    CheckCursor {
+        /// The cursor's number.
+        cursor: usize,
+    },
     /// SELECT ... INTO
     SelectInto {
         /// The query.
@@ -258,8 +268,43 @@ pub(super) enum Instruction {
     ChangeSession(Box<SessionStatement>),
     /// POST_EVENT
     PostEvent(BoundExpression),
+    /// All that a routine of RDB$PROFILER does.
+    Profiler(ProfilerCommand),
     /// The routine is done.
     End,
+}
+
+/// A routine of RDB$PROFILER.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProfilerCommand {
+    StartSession,
+    PauseSession,
+    ResumeSession,
+    FinishSession,
+    CancelSession,
+    Discard,
+    Flush,
+    SetFlushInterval,
+}
+
+impl ProfilerCommand {
+    /// What a routine of a system package does; nothing if it is not one of these.
+    pub(super) fn of(package: &str, routine: &str) -> Option<ProfilerCommand> {
+        if package != PROFILER_PACKAGE {
+            return None;
+        }
+        Some(match routine {
+            "START_SESSION" => ProfilerCommand::StartSession,
+            "PAUSE_SESSION" => ProfilerCommand::PauseSession,
+            "RESUME_SESSION" => ProfilerCommand::ResumeSession,
+            "FINISH_SESSION" => ProfilerCommand::FinishSession,
+            "CANCEL_SESSION" => ProfilerCommand::CancelSession,
+            "DISCARD" => ProfilerCommand::Discard,
+            "FLUSH" => ProfilerCommand::Flush,
+            "SET_FLUSH_INTERVAL" => ProfilerCommand::SetFlushInterval,
+            _ => return None,
+        })
+    }
 }
 
 /// Where a value of a row goes.
@@ -309,6 +354,8 @@ impl Scroll {
 /// A cursor of a routine.
 #[derive(Debug)]
 pub(super) struct CursorDefinition {
+    /// The name that it is declared with.
+    pub name: Option<String>,
     /// Where its rows come from.
     pub source: CursorSource,
     /// SCROLL.

@@ -17,6 +17,7 @@ use crate::binding::Bindings;
 use crate::definition::WatchedDefinition;
 use crate::interrupt::Interrupt;
 use crate::parameters::{AttachOptions, TransactionParameters};
+use crate::profile::Profiler;
 use crate::restored_rows::RestoredRows;
 use crate::trace::Tracer;
 
@@ -53,6 +54,8 @@ pub struct Session {
     pub tally: Arc<Tally>,
     /// Tells trace sessions what happens in it.
     pub tracer: Tracer,
+    /// What RDB$PROFILER collects of it.
+    pub profiler: Arc<Profiler>,
 }
 
 impl Session {

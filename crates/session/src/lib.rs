@@ -13,6 +13,7 @@
 //! | `external` | databases elsewhere, for EXECUTE STATEMENT ON EXTERNAL |
 //! | `restored_rows` | what gbak has stored into system tables, until definitions are made of it |
 //! | `external_files` | the folders whose files external tables may read and append to |
+//! | `profile` | what RDB$PROFILER collects, until it is written to tables |
 //! | `trace` | trace sessions: what happens, told to those who ask for it while it happens |
 //! | `mapping` | as whom somebody who has logged in works in a database |
 //! | `users` | users as the engine needs them; they live in the server's security database |
@@ -35,6 +36,7 @@ mod idle;
 mod interrupt;
 pub mod mapping;
 mod parameters;
+pub mod profile;
 mod restored_rows;
 pub mod trace;
 mod type_names;

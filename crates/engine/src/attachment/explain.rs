@@ -162,7 +162,7 @@ impl Explained {
                 time,
                 memory_peak: all.usage(Resource::Memory).peak,
                 spilled: all.taken_in_all(Resource::Temporary),
-                scanned: None,
+                ..Figures::default()
             });
         }
         note_own_times(&mut lines);

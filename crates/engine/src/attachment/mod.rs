@@ -137,6 +137,7 @@ impl Attachment {
             budget: database.budget.open(),
             tally: Tally::below(&database.tally),
             tracer,
+            profiler: Arc::default(),
         });
         database.attachments.lock().insert(session.id, Arc::clone(&session));
         Attachment {

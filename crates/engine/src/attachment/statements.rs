@@ -27,15 +27,16 @@ use crate::budget::{Charge, StatementBudget, prepared_bytes};
 use crate::catalog::privileges::Actor;
 use crate::catalog::{Catalog, CatalogChanges, Footprint};
 use crate::clock;
+use crate::database::Database;
 use crate::ddl;
 use crate::execute::ByColumns;
 use crate::execute::{BufferedRows, ColumnRows, Cursor};
 use crate::expression::{ExecutionContext, Restart};
 use crate::psql;
-use crate::psql::authority;
+use crate::psql::{WatchedBody, authority};
 use crate::session::binding::ShownType;
 use crate::session::trace::{self, Event};
-use crate::session::{Deadline, SessionSettings, StatementActivity, StatementState, StopReason};
+use crate::session::{Deadline, Session, SessionSettings, StatementActivity, StatementState, StopReason};
 use crate::watchdog;
 
 /// How often a statement runs again because others' DDL came between its binding and its first lock.
@@ -135,6 +136,8 @@ pub(super) struct OpenCursor {
     deadline: Option<Deadline>,
     /// Whether it has given a row, or has met its end: it cannot begin again.
     has_given: bool,
+    /// Of what the profiler is told of.
+    watch: Option<psql::Watch>,
 }
 
 /// How far a cursor has come in one run.
@@ -864,6 +867,7 @@ impl Attachment {
         let transaction = self.transactions.get_mut(&transaction_handle).ok_or_else(bad_transaction)?;
         let own = transaction.transaction.catalog.get_mut();
         // Most transactions change no definitions: what the statement was bound to is all there is to go back to.
+        let mut watch = prepared.watch(&self.session, &database, &slot.budget)?;
         let is_changed = !own.changes.is_empty() || !Arc::ptr_eq(&own.current, &prepared.catalog);
         let mark = is_changed.then(|| own.mark());
         let user_changes = transaction.transaction.user_changes.get_mut().len();
@@ -879,11 +883,13 @@ impl Attachment {
         let mut context =
             ExecutionContext::new(&ABOVE, &database, &self.session, transaction, view, now, given, budget)
                 .in_dialect(prepared.dialect);
+        psql::write_if_due(&mut context);
         let mut savepoint = savepoint;
         let mut restarts = 0;
         let result = loop {
             context.restart = Restart::after(restarts);
-            let error = match run(prepared, &mut context, options) {
+            let ran = psql::within(&mut watch, &mut context, |context| run(prepared, context, options));
+            let error = match ran {
                 Ok(outcome) => {
                     transaction.store.release(savepoint);
                     break Ok(outcome);
@@ -909,12 +915,16 @@ impl Attachment {
             context.counts = RecordCounts::default();
             (context.view, savepoint) = transaction.store.begin_statement()?;
         };
+        psql::write_if_due(&mut context);
         slot.counts = context.counts;
         transaction.store.end_run(|run| count_run(run, slot.activity.as_deref(), &mut slot.told_counts));
         *parameters = context.parameters;
         let view = context.view;
         let result = result
             .and_then(|outcome| finish(slot, outcome, transaction_handle, view, now, deadline, options));
+        if let Some(open) = &mut slot.open {
+            open.watch = watch;
+        }
         let is_open = matches!(result, Ok(Execution::CursorOpened));
         match &slot.activity {
             Some(activity) if is_open => activity.set_state(StatementState::Stalled),
@@ -1068,15 +1078,19 @@ impl Attachment {
         context.counts = slot.counts;
         let mut progress = Progress::default();
         let mut restarts = 0;
+        let mut watch = open.watch.take();
+        let mut run = |open: &mut OpenCursor, context: &mut ExecutionContext<'_>, progress: &mut Progress| {
+            psql::within(&mut watch, context, |context| run(open, width, context, progress))
+        };
         let result = loop {
             if open.has_given {
                 context.restart = Restart::Never;
-                break run(open, width, &mut context, &mut progress);
+                break run(open, &mut context, &mut progress);
             }
             // Nothing was given yet: all that it has done can be done again.
             context.restart = Restart::after(restarts);
             let savepoint = transaction.store.savepoint();
-            let result = run(open, width, &mut context, &mut progress);
+            let result = run(open, &mut context, &mut progress);
             open.has_given |= result.is_ok() || progress.rows > 0;
             if !context.is_restarting() || open.has_given {
                 transaction.store.release(savepoint);
@@ -1088,6 +1102,8 @@ impl Attachment {
             context.view = transaction.store.view()?;
             open.begin_again(slot.prepared.as_ref().ok_or_else(unprepared)?, &mut context)?;
         };
+        // What was told of ends with the last row, or with an error.
+        open.watch = watch.filter(|_| result.is_ok() && !progress.ended);
         slot.counts = context.counts;
         slot.counts.selected += progress.rows;
         transaction.store.end_run(|run| count_run(run, slot.activity.as_deref(), &mut slot.told_counts));
@@ -1118,6 +1134,21 @@ impl Attachment {
 }
 
 impl Prepared {
+    /// A watch of a run of it, if the profiler listens.
+    fn watch(
+        &self,
+        session: &Session,
+        database: &Database,
+        budget: &Arc<StatementBudget>,
+    ) -> Result<Option<psql::Watch>> {
+        let body = match &self.body {
+            Body::Plan(bound) => WatchedBody::Plan(&bound.action),
+            Body::Routine(compiled) => WatchedBody::Routine(compiled),
+            Body::Explained(_) | Body::Ddl | Body::Transaction | Body::Session => return Ok(None),
+        };
+        psql::Watch::of_statement(session, database, budget, &self.sql, body)
+    }
+
     /// What was done with the rows of tables, by their names.
     pub(super) fn table_work(&self, counted: &Counted) -> Vec<trace::TableWork> {
         self.catalog.table_work(counted)
@@ -1379,6 +1410,7 @@ fn finish(
         scroll: options.scrollable.then(|| ScrollBuffer::new(&slot.budget)),
         deadline,
         has_given: false,
+        watch: None,
     });
     Ok(Execution::CursorOpened)
 }

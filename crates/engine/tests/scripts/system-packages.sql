@@ -19,7 +19,7 @@ select * from rdb$time_zone_util.transitions('Europe/Berlin')!
 execute procedure rdb$time_zone_util.transitions('Europe/Berlin', timestamp '2026-03-29 01:00 UTC', timestamp '2026-10-25 01:00 UTC')!
 select rdb$time_zone_util.transitions('Europe/Berlin', timestamp '2026-03-29 01:00 UTC', timestamp '2026-10-25 01:00 UTC') from rdb$database!
 select rdb$time_zone_util.transition_start('Europe/Berlin', current_timestamp) from rdb$database!
-select rdb$profiler.start_session() from rdb$database!
+select rdb$profiler.start_session('x', null, null, null, 'nothing') from rdb$database!
 select rdb$profiler.start_session('x', 1, null, 'Foo') from rdb$database!
 execute procedure rdb$profiler.pause_session!
 execute procedure rdb$profiler.finish_session!

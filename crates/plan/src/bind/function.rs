@@ -284,6 +284,25 @@ impl Binder<'_> {
         }
         Ok(bound)
     }
+
+    /// The arguments that a call gives to a local routine.
+    pub(crate) fn bind_given_arguments(
+        &mut self,
+        routine: &Arc<Routine>,
+        arguments: &[ast::Expression],
+    ) -> Result<Vec<Expression>> {
+        let required = routine.inputs.iter().filter(|input| input.default_source.is_none()).count();
+        if arguments.len() > routine.inputs.len() || arguments.len() < required {
+            return Err(Error::new(isc::DSQL_ERROR).and(isc::PRCMISMAT).with(routine.name.as_str()));
+        }
+        let inputs = arguments.iter().zip(&routine.inputs);
+        inputs
+            .map(|(argument, input)| {
+                let target = ColumnType { sql_type: input.sql_type, nullable: true };
+                self.bind_value_for(argument, target)
+            })
+            .collect()
+    }
 }
 
 /// A default as the catalog keeps it: with or without the word DEFAULT.

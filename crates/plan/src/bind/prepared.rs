@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_catalog::{Access, Relation};
+use farbird_catalog::{Access, Relation, Routine};
 use farbird_session::{ColumnDescription, StatementKind};
 use farbird_types::{ColumnType, Error, SqlType};
 
@@ -70,6 +70,12 @@ pub trait VariableScope {
 
     /// A function declared in the routine.
     fn local_function(&self, name: &str) -> Option<LocalFunction> {
+        let _ = name;
+        None
+    }
+
+    /// A procedure declared in the routine, for FROM.
+    fn local_procedure(&self, name: &str) -> Option<Arc<Routine>> {
         let _ = name;
         None
     }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use farbird_catalog::{AccessPrivilege, ObjectKind, Relation, RelationKind, Routine};
+use farbird_catalog::{AccessPrivilege, ObjectKind, Relation, RelationKind, Routine, RoutineEngine};
 use farbird_expression::Expression;
 use farbird_sql::ast::{self, Name};
 use farbird_types::{ColumnType, Error, Result, isc};
@@ -222,8 +222,12 @@ impl Binder<'_> {
         {
             return self.bind_common_table_use(&table, scope, &alias, nullable);
         }
+        // A local procedure hides the tables of its name.
+        let may_be_local = named.name.package.is_none() && !self.inside_definition;
+        let local = self.variables.local_procedure(name).filter(|_| may_be_local);
         if named.arguments.is_none()
             && named.name.package.is_none()
+            && local.is_none()
             && let Some(relation) = self.environment.catalog.relations.get(name).cloned()
         {
             self.check_alias(named.alias.as_ref())?;
@@ -235,7 +239,11 @@ impl Binder<'_> {
         }
         let package = named.name.package.as_ref().map(Name::as_str);
         let catalog = Arc::clone(&self.environment.catalog);
-        if let Some(procedure) = catalog.procedure_named(package, name, self.package())? {
+        let procedure = match &local {
+            Some(local) => Some(local),
+            None => catalog.procedure_named(package, name, self.package())?,
+        };
+        if let Some(procedure) = procedure {
             let arguments = named.arguments.as_deref().unwrap_or_default();
             if procedure.outputs.is_empty() {
                 let error =
@@ -301,8 +309,14 @@ impl Binder<'_> {
         if !procedure.selectable && !self.was_accepted_unknown(procedure) {
             return Err(invalid_blr().and(isc::ILLEGAL_PRC_TYPE).with(procedure.full_name()));
         }
-        self.call_access(ObjectKind::Procedure, procedure);
-        let arguments = self.bind_routine_arguments(procedure, arguments, true)?;
+        let arguments = match procedure.engine {
+            // What is not given gets its default when it is called.
+            RoutineEngine::Local(_) => self.bind_given_arguments(procedure, arguments)?,
+            _ => {
+                self.call_access(ObjectKind::Procedure, procedure);
+                self.bind_routine_arguments(procedure, arguments, true)?
+            }
+        };
         let source =
             self.add_source(SourceKind::Procedure(procedure.clone(), arguments), vec![alias.to_owned()])?;
         let columns = procedure.outputs.iter().enumerate().map(|(place, output)| NamedColumn {

@@ -13,7 +13,8 @@ use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use super::scope::{Known, Scope, Writable, sql_error};
 use crate::routine::{
-    CompiledRoutine, CursorDefinition, Declared, HandlerTable, Instruction, RoutineKind, VariableConstraint,
+    CompiledRoutine, CursorDefinition, Declared, HandlerTable, Instruction, PROFILER_PACKAGE, RoutineKind,
+    VariableConstraint,
 };
 
 /// Types of a routine's inputs, and how many a call must give.
@@ -153,9 +154,26 @@ impl<'a> Compiler<'a> {
 
     /// Appends an instruction of the statement at hand; gives its index.
     pub(super) fn emit(&mut self, instruction: Instruction) -> usize {
+        self.check_cursors();
+        self.push(instruction)
+    }
+
+    fn push(&mut self, instruction: Instruction) -> usize {
         self.instructions.push(instruction);
         self.positions.push(self.moved(self.position));
         self.instructions.len() - 1
+    }
+
+    /// Checks the declared cursors whose fields have been read since the last instruction, and gives the place of the next one
+    /// before those checks: where what reads the fields again has to jump.
+    pub(super) fn check_cursors(&mut self) -> usize {
+        let place = self.instructions.len();
+        for name in self.scope.cursors_read() {
+            if let Some(cursor) = self.cursor_numbers.get(&name).copied() {
+                self.push(Instruction::CheckCursor { cursor });
+            }
+        }
+        place
     }
 
     /// A position within the source as one within the CREATE statement's text.
@@ -417,6 +435,10 @@ impl<'a> Compiler<'a> {
         }
         self.emit(Instruction::End);
         self.forget_unread_fields();
+        let calls_profiler = self
+            .accesses
+            .iter()
+            .any(|access| access.kind == ObjectKind::Package && access.object == PROFILER_PACKAGE);
         CompiledRoutine {
             kind: self.kind,
             name: self.name,
@@ -438,6 +460,7 @@ impl<'a> Compiler<'a> {
             definer: self.definer,
             package: self.package,
             is_system: self.is_system,
+            calls_profiler,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use farbird_catalog::Domain;
+use farbird_catalog::{Domain, Routine, RoutineEngine, RoutineParameter, SourceStart};
 use farbird_plan::bind::data_type::{self, ResolvedType};
 use farbird_plan::bind::{self, LocalFunction};
 use farbird_sql::ast::{self, DeclarationKind};
@@ -169,8 +169,9 @@ impl<'a> Compiler<'a> {
                 let inputs = self.signature_inputs(&signature.parameters)?;
                 let outputs = self.signature_outputs(&signature.returns)?;
                 let (types, required) = (inputs.types, inputs.required);
-                self.scope
-                    .declare_procedure(name, LocalProcedure { number, inputs: types, required, outputs });
+                let source = Arc::new(source_of(signature, number, &types, required, &outputs));
+                let declared = LocalProcedure { number, inputs: types, required, outputs, source };
+                self.scope.declare_procedure(name, declared);
                 number
             }
         };
@@ -281,5 +282,47 @@ impl<'a> Compiler<'a> {
         // Numbers of constraints in the scope are those of the routine around it.
         compiler.constraints.clone_from(&self.constraints);
         compiler
+    }
+}
+
+/// A local procedure as a query in FROM sees it.
+fn source_of(
+    signature: &ast::ProcedureSignature,
+    number: usize,
+    inputs: &[ColumnType],
+    required: usize,
+    outputs: &[ColumnType],
+) -> Routine {
+    let parameter = |name: &str, column_type: &ColumnType, has_default: bool| RoutineParameter {
+        name: name.to_owned(),
+        sql_type: column_type.sql_type,
+        precision: None,
+        segment_size: None,
+        domain: None,
+        type_of_domain: None,
+        type_of_column: None,
+        not_null: !column_type.nullable,
+        // Only whether there is one is asked: it is computed where the procedure is called.
+        default_source: has_default.then(String::new),
+        description: None,
+    };
+    let named = signature.parameters.iter().map(|parameter| parameter.parameter.name.as_str());
+    let inputs = named.zip(inputs).enumerate();
+    let returned = signature.returns.iter().map(|output| output.parameter.name.as_str());
+    Routine {
+        id: 0,
+        name: signature.name.as_str().to_owned(),
+        package: None,
+        private: true,
+        owner: String::new(),
+        inputs: inputs.map(|(place, (name, of))| parameter(name, of, place >= required)).collect(),
+        outputs: returned.zip(outputs).map(|(name, of)| parameter(name, of, false)).collect(),
+        selectable: true,
+        deterministic: false,
+        source: String::new(),
+        source_start: SourceStart::default(),
+        sql_security_definer: None,
+        description: None,
+        engine: RoutineEngine::Local(number),
     }
 }

@@ -22,7 +22,9 @@ use farbird_sql::ast;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, isc};
 
 use crate::compile::compiler::{Compiler, described, execute_access, inputs_of, procedure_mismatch};
-use crate::routine::{CompiledRoutine, Instruction, Procedure, ProcedureCall, RoutineKind, Store};
+use crate::routine::{
+    CompiledRoutine, Instruction, Procedure, ProcedureCall, ProfilerCommand, RoutineKind, Store,
+};
 
 /// Compiles EXECUTE BLOCK or EXECUTE PROCEDURE.
 ///
@@ -184,7 +186,13 @@ fn compile_stored(
         compiler.declare_stored_output(output)?;
     }
     compiler.body(&body)?;
-    Ok(compiler.finish())
+    let mut compiled = compiler.finish();
+    let own = routine.package.as_deref().filter(|_| compiled.is_system);
+    if let Some(command) = own.and_then(|package| ProfilerCommand::of(package, &routine.name)) {
+        compiled.instructions = vec![Instruction::Profiler(command), Instruction::End];
+        compiled.positions.clear();
+    }
+    Ok(compiled)
 }
 
 /// Compiles a trigger. The frame's first slots are OLD and NEW by field id.

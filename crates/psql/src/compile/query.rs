@@ -144,8 +144,11 @@ impl Compiler<'_> {
         let (prepared, plan) = self.select(query, self.positioned.contains(text))?;
         let fields = self.cursor_fields(text, &prepared.columns, &plan);
         let again = self.read_again(query, &plan, &fields)?;
+        // What its query reads of other cursors is read when it is opened.
+        self.scope.cursors_read();
         let source = CursorSource::Query(plan);
-        let number = self.new_cursor(CursorDefinition { source, scroll, fields, again });
+        let number =
+            self.new_cursor(CursorDefinition { name: Some(text.to_owned()), source, scroll, fields, again });
         self.cursor_numbers.insert(text.to_owned(), number);
         Ok(())
     }
@@ -219,7 +222,7 @@ impl Compiler<'_> {
         };
         let again = self.read_again(&statement.query, &plan, &fields)?;
         let source = CursorSource::Query(plan);
-        let cursor = self.new_cursor(CursorDefinition { source, scroll: false, fields, again });
+        let cursor = self.new_cursor(CursorDefinition { name: None, source, scroll: false, fields, again });
         self.row_loop(statement.label.as_ref(), cursor, targets, &statement.body)?;
         if let Some(name) = name {
             self.scope.forget_fields(name);
@@ -237,6 +240,7 @@ impl Compiler<'_> {
         let dynamic = self.dynamic(statement)?;
         let targets = dynamic.targets.clone();
         let cursor = self.new_cursor(CursorDefinition {
+            name: None,
             source: CursorSource::Dynamic(Box::new(dynamic)),
             scroll: false,
             fields: Vec::new(),

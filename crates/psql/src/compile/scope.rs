@@ -1,8 +1,10 @@
 //! What names mean in the routine being compiled.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
+use farbird_catalog::Routine;
 use farbird_plan::bind::{ComputedVariable, LocalFunction, Variable, VariableScope};
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, isc};
@@ -40,6 +42,8 @@ pub(super) struct Scope {
     row_numbers: HashMap<(String, String), RowPlace>,
     /// How often the fields of each cursor are read, as far as the routine has been compiled.
     reads: RefCell<HashMap<String, usize>>,
+    /// Cursors whose fields have been read since that was asked last.
+    read_lately: RefCell<BTreeSet<String>>,
     /// Cursors of loops that the place being compiled stands in.
     loop_cursors: HashSet<String>,
     /// Whether it is that of a local routine.
@@ -68,6 +72,8 @@ pub(super) struct LocalProcedure {
     /// How many inputs a call must give.
     pub(super) required: usize,
     pub(super) outputs: Vec<ColumnType>,
+    /// It, as what stands in FROM.
+    pub(super) source: Arc<Routine>,
 }
 
 impl Scope {
@@ -139,6 +145,14 @@ impl Scope {
         self.reads.borrow().get(cursor).copied().unwrap_or(0)
     }
 
+    /// The declared cursors whose fields have been read since this was asked last.
+    pub(super) fn cursors_read(&self) -> BTreeSet<String> {
+        let mut read = self.read_lately.take();
+        // That of a loop stands on a row wherever its fields can be read.
+        read.retain(|cursor| self.declared_cursors.contains(cursor) && !self.loop_cursors.contains(cursor));
+        read
+    }
+
     pub(super) fn declare_function(&mut self, name: &str, function: LocalFunction) {
         self.functions.insert(name.to_owned(), function);
     }
@@ -191,6 +205,7 @@ impl Scope {
             names,
             row_numbers: HashMap::new(),
             reads: RefCell::default(),
+            read_lately: RefCell::default(),
             loop_cursors: HashSet::new(),
             declared_cursors: HashSet::new(),
             is_local: true,
@@ -215,6 +230,7 @@ impl VariableScope for Scope {
         let known = self.find(qualifier, name)?;
         if let Some(cursor) = qualifier {
             *self.reads.borrow_mut().entry(cursor.to_owned()).or_default() += 1;
+            self.read_lately.borrow_mut().insert(cursor.to_owned());
         }
         Some(known.variable)
     }
@@ -233,6 +249,10 @@ impl VariableScope for Scope {
 
     fn local_function(&self, name: &str) -> Option<LocalFunction> {
         self.functions.get(name).cloned()
+    }
+
+    fn local_procedure(&self, name: &str) -> Option<Arc<Routine>> {
+        self.procedures.get(name).map(|procedure| Arc::clone(&procedure.source))
     }
 
     fn parameter_type(&self, number: usize) -> Option<ColumnType> {

@@ -215,12 +215,13 @@ impl Compiler<'_> {
     ) -> Result<()> {
         let position = self.position;
         let condition = self.condition(condition)?;
+        let again = self.check_cursors();
         let next = self.emit(Instruction::JumpUnless { condition, target: 0 });
         let label = label.map(|label| label.text.clone());
-        self.constructs.push(Construct::Loop { label, cursor: None, next, leaves: Vec::new() });
+        self.constructs.push(Construct::Loop { label, cursor: None, next: again, leaves: Vec::new() });
         self.statement(body)?;
         self.position = position;
-        self.emit(Instruction::Jump(next));
+        self.emit(Instruction::Jump(again));
         self.land(next);
         self.end_loop();
         Ok(())
