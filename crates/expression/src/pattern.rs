@@ -30,9 +30,11 @@ impl PatternMatch {
         if operand.is_null() || pattern.is_null() || escape.as_ref().is_some_and(Value::is_null) {
             return Ok(None);
         }
+        let is_blob = matches!(operand, Value::Blob(_));
         let operand = text_of(&operand, context)?;
         let character_set = operand.character_set();
         match self.kind {
+            PatternKind::LikeBytes => Ok(Some(operand.bytes() == text_of(&pattern, context)?.bytes())),
             PatternKind::Starting => {
                 let prefix = in_character_set(&text_of(&pattern, context)?, character_set)?;
                 let (_, seen) = collation::canonical(&operand, self.collation);
@@ -40,6 +42,15 @@ impl PatternMatch {
             }
             PatternKind::Containing => {
                 let part = in_character_set(&text_of(&pattern, context)?, character_set)?;
+                // Case counts in texts of bytes, but not in BLOBs of bytes.
+                let seen_as = if is_blob { CharacterSet::NONE } else { CharacterSet::OCTETS };
+                let (operand, part) = match character_set == CharacterSet::OCTETS {
+                    true => {
+                        let bytes = |text: Text| Text::new(text.bytes().to_vec(), seen_as);
+                        (bytes(operand), bytes(part))
+                    }
+                    false => (operand, part),
+                };
                 let (operand, part) =
                     (without_case(&operand, self.collation), without_case(&part, self.collation));
                 context.check_interrupt()?;
@@ -83,6 +94,7 @@ impl PatternMatch {
             PatternKind::Starting => {
                 Known::Starting(collation::canonical(&text(context)?, self.collation).1.into_owned())
             }
+            PatternKind::Containing if character_set == CharacterSet::OCTETS => return None,
             PatternKind::Containing => {
                 let part = without_case(&text(context)?, self.collation);
                 Known::Containing(Box::new(memmem::Finder::new(&part).into_owned()))
@@ -90,7 +102,7 @@ impl PatternMatch {
             PatternKind::Like => {
                 Known::Like(self.compiled(pattern.clone(), escape.cloned(), character_set, context).ok()?)
             }
-            PatternKind::Similar | PatternKind::SubstringSimilar => return None,
+            PatternKind::LikeBytes | PatternKind::Similar | PatternKind::SubstringSimilar => return None,
         };
         Some(KnownPattern { known: Arc::new(known), character_set, collation: self.collation })
     }

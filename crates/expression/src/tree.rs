@@ -234,6 +234,8 @@ impl std::fmt::Debug for FunctionReference {
 pub enum PatternKind {
     /// LIKE
     Like,
+    /// LIKE of a text of bytes: Firebird knows no `%` and `_` in those.
+    LikeBytes,
     /// STARTING WITH
     Starting,
     /// CONTAINING: case never counts.

@@ -282,10 +282,17 @@ fn collect_table(catalog: &Catalog, table: &TableReference, contexts: &mut Vec<V
     }
 }
 
-/// WITH CHECK OPTION asks for a view of one table with a condition.
+/// WITH CHECK OPTION asks for a view of one table's columns with a condition.
 fn check_updatable(query: &Query, contexts: &[ViewContext]) -> Result<()> {
     let command = |code: u32| Error::new(isc::SQLERR).with(-607).and(isc::DSQL_COMMAND_ERR).and(code);
-    let QueryBody::Select(select) = &query.body else { return Err(command(isc::TABLE_VIEW_ERR)) };
+    let QueryBody::Select(select) = &query.body else { return Err(command(isc::COL_NAME_ERR)) };
+    let is_plain = |item: &SelectItem| match item {
+        SelectItem::Star(_) | SelectItem::QualifiedStar(_) => true,
+        SelectItem::Expression { value, .. } => matches!(value.kind, ExpressionKind::Column { .. }),
+    };
+    if !select.items.iter().all(is_plain) || !select.group_by.is_empty() {
+        return Err(command(isc::COL_NAME_ERR));
+    }
     if contexts.len() != 1 || select.from.len() != 1 {
         return Err(command(isc::TABLE_VIEW_ERR));
     }

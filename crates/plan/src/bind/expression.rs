@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farbird_expression::{DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type};
 use farbird_sql::ast::{self, BinaryOperator, ContextVariable, ExpressionKind, UnaryOperator};
 use farbird_types::arithmetic::{self, ArithmeticOperator};
-use farbird_types::{CharacterSet, ColumnType, Result, SqlType, Value, isc};
+use farbird_types::{CharacterSet, ColumnType, ExactWidth, Result, SqlType, Value, isc};
 
 use crate::bind::alone::bind_domain_check;
 use crate::bind::array::unless_array;
@@ -211,7 +211,14 @@ impl Binder<'_> {
             && let Some(unscaled) = unscaled.checked_neg()
         {
             let value = Value::Integer { unscaled, scale: *scale };
-            return Ok(Bound { expression: Expression::Constant(value), origin: None, ..bound });
+            let column_type = match bound.column_type.sql_type {
+                // The lowest INTEGER, which has no positive counterpart, is written as a BIGINT's negation, and the other way round.
+                SqlType::BIGINT if *scale == 0 && unscaled == i64::from(i32::MIN) => SqlType::INTEGER,
+                SqlType::INTEGER if i32::try_from(unscaled).is_err() => SqlType::BIGINT,
+                other => other,
+            };
+            let column_type = ColumnType { sql_type: column_type, ..bound.column_type };
+            return Ok(Bound { expression: Expression::Constant(value), column_type, origin: None, ..bound });
         }
         let shape = self.negation_shape(&bound);
         let bound = self.as_operand(bound, true);
@@ -229,8 +236,11 @@ impl Binder<'_> {
         operator: BinaryOperator,
         right: &ast::Expression,
     ) -> Result<Bound> {
+        let (left_written, right_written) = (left, right);
         let left = self.bind_value(left)?;
         let right = self.bind_value(right)?;
+        let left = beside_decimal(left_written, left, right.sql_type());
+        let right = beside_decimal(right_written, right, left.sql_type());
         let nullable = left.column_type.nullable || right.column_type.nullable;
         let operator = match operator {
             BinaryOperator::Add => ArithmeticOperator::Add,
@@ -249,6 +259,7 @@ impl Binder<'_> {
                 return Ok(Bound { shape, ..Bound::new(expression, result, nullable) });
             }
         };
+        let (left_type, right_type) = as_dates(operator, &left, &right);
         let shape = self.arithmetic_shape(operator, &left, &right);
         if self.is_in_dialect_1() && shape.is_none() {
             return arithmetic_in_dialect_1(operator, left, right);
@@ -256,7 +267,9 @@ impl Binder<'_> {
         let product = matches!(operator, ArithmeticOperator::Multiply | ArithmeticOperator::Divide);
         let left = self.as_operand(left, product);
         let right = self.as_operand(right, product);
-        let result = typed(arithmetic::result_type(operator, left.sql_type(), right.sql_type()), &shape)?;
+        let left_type = left_type.as_ref().unwrap_or(left.sql_type());
+        let right_type = right_type.as_ref().unwrap_or(right.sql_type());
+        let result = typed(arithmetic::result_type(operator, left_type, right_type), &shape)?;
         let expression = Expression::Arithmetic {
             operator,
             left: Box::new(left.expression),
@@ -343,6 +356,13 @@ impl Binder<'_> {
         let nullable = bound.column_type.nullable;
         if let Some(zero) = literal::negative_zero(operand, &bound.expression, &resolved.sql_type) {
             bound = Bound::new(Expression::Constant(zero), resolved.sql_type, false);
+        }
+        if let (true, Expression::Constant(Value::Double(double)), SqlType::Exact { width, .. }) =
+            (literal::has_exponent(operand), &bound.expression, &resolved.sql_type)
+            && *width == ExactWidth::Int128
+        {
+            let number = literal::exact_digits(*double, &resolved.sql_type)?;
+            bound = Bound::new(Expression::Constant(number), resolved.sql_type, false);
         }
         let mut cast = bound.converted(&resolved.sql_type);
         if let Some(constraint) = self.domain_constraint(&resolved)? {
@@ -442,5 +462,37 @@ impl Binder<'_> {
             invariant,
             repeatable: query.repeatable,
         }))
+    }
+}
+
+/// As which types the sides of a sum are looked at, where that is not their own: a bare NULL beside a date is taken for another
+/// date, as by Firebird.
+fn as_dates(operator: ArithmeticOperator, left: &Bound, right: &Bound) -> (Option<SqlType>, Option<SqlType>) {
+    let is_null = |bound: &Bound| matches!(bound.expression, Expression::Constant(Value::Null));
+    let date = |bound: &Bound| match bound.sql_type() {
+        date @ (SqlType::Date
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::TimeTz
+        | SqlType::TimestampTz) => Some(*date),
+        _ => None,
+    };
+    match operator {
+        ArithmeticOperator::Add if is_null(left) => (date(right), None),
+        ArithmeticOperator::Add if is_null(right) => (None, date(left)),
+        _ => (None, None),
+    }
+}
+
+/// A literal with an exponent keeps its digits where it meets a DECFLOAT.
+fn beside_decimal(written: &ast::Expression, bound: Bound, other: &SqlType) -> Bound {
+    let meets_decimal = matches!(other, SqlType::DecFloat16 | SqlType::DecFloat34);
+    let Expression::Constant(Value::Double(double)) = &bound.expression else { return bound };
+    if !meets_decimal || !literal::has_exponent(written) {
+        return bound;
+    }
+    match literal::decimal(*double, &SqlType::DecFloat34) {
+        Some(decimal) => Bound::new(Expression::Constant(decimal), SqlType::DecFloat34, false),
+        None => bound,
     }
 }

@@ -102,6 +102,25 @@ pub(super) fn negative_zero(operand: &Expression, bound: &BoundValue, to: &SqlTy
     }
 }
 
+/// Whether an expression is a literal with an exponent, which has its digits beside the double that it is.
+pub(super) fn has_exponent(written: &Expression) -> bool {
+    match &written.kind {
+        ExpressionKind::Literal(Literal::Double(_)) => true,
+        ExpressionKind::Unary { operator: UnaryOperator::Minus, operand } => {
+            matches!(operand.kind, ExpressionKind::Literal(Literal::Double(_)))
+        }
+        _ => false,
+    }
+}
+
+/// Such a literal as an exact number: the digits as they were written.
+///
+/// # Errors
+/// If it is out of the type's range.
+pub(super) fn exact_digits(double: f64, to: &SqlType) -> Result<Value> {
+    cast(&format!("{double:e}"), to)
+}
+
 /// A literal with an exponent as DECFLOAT: the digits as they were written, not those of the nearest double.
 pub(super) fn decimal(double: f64, to: &SqlType) -> Option<Value> {
     cast(&format!("{double:e}"), to).ok()

@@ -3,7 +3,9 @@
 use farbird_expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
 use farbird_function::{Argument, lookup_scalar};
 use farbird_sql::ast::{self, ComparisonOperator, ExpressionKind, Quantifier};
-use farbird_types::{ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, arithmetic, isc};
+use farbird_types::{
+    CharacterSet, ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, arithmetic, isc,
+};
 
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::collating::{collation_of_kind, list_kind, meeting, meeting_type, stronger, text_kind};
@@ -233,6 +235,12 @@ impl Binder<'_> {
                 self.substring_similar_shape(&operand, &pattern, escape)
             }
             _ => None,
+        };
+        let is_of_bytes =
+            matches!(operand.sql_type(), SqlType::Text(text) if text.character_set == CharacterSet::OCTETS);
+        let kind = match kind {
+            PatternKind::Like if is_of_bytes && escape.is_none() => PatternKind::LikeBytes,
+            other => other,
         };
         let place = self.frame.patterns;
         self.frame.patterns += 1;

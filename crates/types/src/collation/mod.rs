@@ -370,6 +370,9 @@ pub fn lower(text: &Text, collation: Collation) -> Result<Vec<u8>> {
 
 fn map_case(text: &Text, collation: Collation, to_capitals: bool) -> Result<Vec<u8>> {
     let set = text.character_set();
+    if set == CharacterSet::OCTETS {
+        return Ok(text.bytes().to_vec());
+    }
     if !set.has_single_byte_table() {
         return Ok(if to_capitals { set.upper(text.bytes()) } else { set.lower(text.bytes()) });
     }

@@ -364,7 +364,7 @@ fn decompose(text: &Text, width: ExactWidth) -> Result<(i128, i32)> {
     Ok((unscaled, number.exponent - fraction_digits))
 }
 
-/// Reads `0x` and as many digits as the width has; up to eight of them are 32 bits with a sign, up to sixteen 64.
+/// Reads `0x` and as many digits as the width has; up to eight of them are 32 bits with a sign (of a SMALLINT 16), up to sixteen 64.
 fn hexadecimal(text: &Text, width: ExactWidth) -> Option<Result<i128>> {
     let characters = text.decode_lossy();
     let digits = characters.trim_matches(' ');
@@ -381,6 +381,7 @@ fn hexadecimal(text: &Text, width: ExactWidth) -> Option<Result<i128>> {
     Some(match bits {
         None => Err(conversion_error(&Value::Text(text.clone()))),
         // Of the width of the digits written, two's complement: 0xFFFFFFFF is -1, 0x0FFFFFFFF is not.
+        Some(bits) if width == ExactWidth::Short => Ok(i128::from(bits as u16 as i16)),
         Some(bits) if digits.len() <= 8 => Ok(i128::from(bits as u32 as i32)),
         Some(bits) if digits.len() <= 16 => Ok(i128::from(bits as u64 as i64)),
         Some(bits) => Ok(bits as i128),

@@ -83,6 +83,8 @@ fn text_becomes_numbers_as_recorded() {
         ("12e-1", N4_1, "1.2"),
         ("0x7F", SqlType::INTEGER, "127"),
         ("0xFFFFFFFF", SqlType::INTEGER, "-1"),
+        ("0xFFFF", SqlType::INTEGER, "65535"),
+        ("0x8000", SqlType::SMALLINT, "-32768"),
         ("0xFFFFFFFF", SqlType::BIGINT, "-1"),
         ("0x0FFFFFFFF", SqlType::BIGINT, "4294967295"),
         ("1.000000000000000", SqlType::INTEGER, "1"),

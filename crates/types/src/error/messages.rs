@@ -575,6 +575,7 @@ static TEMPLATES: &[(u32, &str)] = &[
     (INTEG_INDEX_SEG_MOD, "the columns of a constraint's index cannot be changed"),
     (NUM_FIELD_ERR, "the numbers of columns and names differ"),
     (SPECIFY_FIELD_ERR, "a column that is an expression needs a name"),
+    (COL_NAME_ERR, "WITH CHECK OPTION is for views of plain columns"),
     (TABLE_VIEW_ERR, "WITH CHECK OPTION is for views of one table"),
     (WHERE_ERR, "WITH CHECK OPTION is for views with a WHERE clause"),
     (DISTINCT_ERR, "WITH CHECK OPTION is for views without DISTINCT, GROUP BY and HAVING"),
