@@ -29,6 +29,8 @@ const READ_BYTES: usize = 64 << 10;
 pub(crate) const QUEUED_BYTES_MAX: usize = 1 << 20;
 /// How long the last bytes of a connection may take.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long what comes next is looked for between neighbours before the thread sleeps.
+const LOOKING: Duration = Duration::from_micros(250);
 /// How often the list of trusted ends is looked at.
 const REVOCATION_CHECK: Duration = Duration::from_secs(1);
 
@@ -109,6 +111,33 @@ impl Sending {
         ready!(Pin::new(&mut self.writer).poll_flush(context))?;
         self.batch.is_flushed = true;
         Poll::Ready(Ok(()))
+    }
+}
+
+/// What is known of how quickly things follow each other on a connection.
+///
+/// A sleeping thread is woken tens of microseconds after something has come, more where its processor sleeps too: several times as long as an end
+/// has work with a short request. So between neighbours an end looks for the next thing for a moment, if the one before came soon. It leaves
+/// its processor to whoever wants it meanwhile, and all else that its thread does goes on.
+struct Haste {
+    latest: Duration,
+    is_quick: bool,
+}
+
+impl Haste {
+    fn new(now: Duration) -> Haste {
+        Haste { latest: now, is_quick: false }
+    }
+
+    /// Something has come or is said.
+    fn happened(&mut self, now: Duration) {
+        self.is_quick = now < self.latest + LOOKING;
+        self.latest = now;
+    }
+
+    /// Whether the next thing may come so soon that it is looked for.
+    fn looks(&self, now: Duration) -> bool {
+        self.is_quick && now < self.latest + LOOKING
     }
 }
 
@@ -305,13 +334,18 @@ impl<Out: Message, In: Message> Hub<Out, In> {
         let silence = self.link.lock().silence();
         let mut buffer = vec![0; READ_BYTES];
         let mut heard = self.clock.now();
+        let mut haste = Haste::new(heard);
         let timer = sleep(Duration::ZERO);
         tokio::pin!(timer);
         loop {
-            let (is_writing, due) = match self.next_batch(heard, silence) {
+            let Next { is_writing, due, is_near } = match self.next_batch(heard, silence) {
                 Ok(next) => next,
                 Err(end) => return end,
             };
+            if is_writing {
+                haste.happened(self.clock.now());
+            }
+            let is_looking = is_near && !is_writing && haste.looks(self.clock.now());
             if let Some(due) = due {
                 let due = self.clock.at(due);
                 if due < timer.deadline() || timer.is_elapsed() {
@@ -323,6 +357,7 @@ impl<Out: Message, In: Message> Hub<Out, In> {
                     Ok(0) => return End::Closed,
                     Ok(length) => {
                         heard = self.clock.now();
+                        haste.happened(heard);
                         let result = self.link.lock().receive(&buffer[..length], heard);
                         deliver();
                         if let Err(error) = result {
@@ -337,12 +372,13 @@ impl<Out: Message, In: Message> Hub<Out, In> {
                 },
                 () = self.said.notified(), if !is_writing => {}
                 () = timer.as_mut(), if due.is_some() => {}
+                () = give_way(), if is_looking => {}
             }
         }
     }
 
-    /// Sees to it that there is something to be written if anything is to be said or due. Gives whether there is, and when to look again.
-    fn next_batch(&self, heard: Duration, silence: Duration) -> Result<(bool, Option<Duration>), End> {
+    /// Sees to it that there is something to be written if anything is to be said or due.
+    fn next_batch(&self, heard: Duration, silence: Duration) -> Result<Next, End> {
         let mut sending = self.sending.lock();
         let Some(sending) = sending.as_mut() else { return Err(End::Closed) };
         loop {
@@ -353,14 +389,14 @@ impl<Out: Message, In: Message> Hub<Out, In> {
                 if now >= given_up {
                     return Err(End::Link(LinkError::Silent(silence)));
                 }
-                return Ok((true, Some(given_up)));
+                return Ok(Next { is_writing: true, due: Some(given_up), is_near: false });
             }
             let mut link = self.link.lock();
             sending.take(&mut link, now);
             if sending.batch.is_written() {
                 let due = link.poll_timeout();
                 if due.is_none_or(|due| due > now) {
-                    return Ok((false, due));
+                    return Ok(Next { is_writing: false, due, is_near: link.is_near() });
                 }
                 link.handle_timeout(now).map_err(End::Link)?;
             }
@@ -384,6 +420,22 @@ impl<Out: Message, In: Message> Hub<Out, In> {
     }
 }
 
+/// What a connection is to do next.
+struct Next {
+    /// Whether there is something to be written.
+    is_writing: bool,
+    /// When to look again.
+    due: Option<Duration>,
+    /// Whether the other end is a neighbour that nothing is to be written to.
+    is_near: bool,
+}
+
+/// Lets others have the processor and this thread; connections are looked at meanwhile.
+async fn give_way() {
+    std::thread::yield_now();
+    tokio::task::yield_now().await;
+}
+
 /// Waits until an end is trusted no longer.
 pub(crate) async fn revoked(keys: &Keys, peer: PublicKey) {
     loop {
@@ -404,6 +456,18 @@ mod tests {
     use tokio::io::{duplex, split};
 
     use super::*;
+
+    #[test]
+    fn what_comes_next_is_looked_for_where_things_follow_each_other_soon() {
+        let at = |micros: u64| Duration::from_micros(micros);
+        let mut haste = Haste::new(at(0));
+        haste.happened(at(100_000));
+        assert!(!haste.looks(at(100_001)), "the one before was long ago");
+        haste.happened(at(100_100));
+        assert!(haste.looks(at(100_200)) && !haste.looks(at(100_400)));
+        haste.happened(at(200_000));
+        assert!(!haste.looks(at(200_001)));
+    }
 
     #[tokio::test]
     async fn a_connection_that_takes_nothing_is_given_up() {

@@ -337,6 +337,11 @@ impl<Out: Message, In: Message> Link<Out, In> {
         self.settings.silence
     }
 
+    /// Whether the other end is a neighbour: it answers within a millisecond.
+    pub fn is_near(&self) -> bool {
+        matches!(&self.state, State::Up(connection) if connection.is_near)
+    }
+
     /// How the link is.
     pub fn health(&self) -> Health {
         let (under_way_bytes, window_bytes) = self.outgoing.under_way();
