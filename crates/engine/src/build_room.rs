@@ -21,7 +21,7 @@ impl StatementRoom {
 
 impl BuildRoom for StatementRoom {
     fn memory(&self) -> Box<dyn BuildMemory + '_> {
-        Box::new(Memory(self.budget.reserve()))
+        memory_of(&self.budget)
     }
 
     fn temporary_file(&self) -> Result<Box<dyn BuildFile>> {
@@ -36,6 +36,11 @@ impl BuildRoom for StatementRoom {
         };
         (1..self.workers).map_while(place).collect()
     }
+}
+
+/// Memory of a statement's budget.
+pub(crate) fn memory_of(budget: &Arc<StatementBudget>) -> Box<dyn BuildMemory> {
+    Box::new(Memory(budget.reserve()))
 }
 
 struct Memory(Reservation);

@@ -12,7 +12,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 use farbird_engine::StoreOptions;
 use farbird_engine::backup::{
-    BackupProgress, BackupStage, BackupSummary, CancelFlag, RestoreOptions, verify,
+    BackupProgress, BackupStage, BackupSummary, CancelFlag, ChainFile, RestoreOptions, is_chain_file,
+    open_chain, verify,
 };
 use farbird_engine::engine::Engine;
 use farbird_engine::gbak::{SPLIT_HEADER_BYTES, Volumes, is_gbak, verify_gbak};
@@ -29,7 +30,8 @@ use crate::progress;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The backup; `-` reads it from standard input. A backup of Firebird's gbak in several files: all of them.
+    /// The backup; `-` reads it from standard input. A backup of Firebird's gbak in several files: all of them. Incremental backups: the
+    /// one of level 0, and those that build on it up to the one that is wanted.
     #[arg(value_name = "BACKUP")]
     backup: PathBuf,
     /// The database to make, behind all files of the backup: a file, or a database of a running server as host:name or
@@ -58,6 +60,7 @@ Examples:
   ssh archive 'cat app.fbb' | farbird restore - app.fbd
   farbird restore old.fbk app.fbd                       a backup that Firebird's gbak made
   farbird restore old1.fbk old2.fbk old3.fbk app.fbd    the same in several files
+  farbird restore sunday.fbn monday.fbn app.fbd         incremental backups
 
 Exit codes: 0 done; 1 the database is made, but something of gbak's backup is not in it, as listed, or the backup is damaged
 or incomplete (--verify); 2 nothing was restored, and nothing was changed.";
@@ -69,6 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some((target, parts)) if !arguments.verify => (parts, Some(target)),
         _ => (arguments.rest.as_slice(), None),
     };
+    if let Some(chain) = Chain::open(&arguments.backup, parts)? {
+        return chain.run(arguments, target, &interrupt, started);
+    }
     let mut input = Input::open(&arguments.backup)?;
     if input.is_gbak() || !parts.is_empty() {
         let mut inputs = vec![input];
@@ -218,6 +224,73 @@ impl Read for Counted {
         let count = self.reader.read(out)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
+    }
+}
+
+/// Files of incremental backups.
+struct Chain {
+    files: Vec<ChainFile<File>>,
+    names: String,
+}
+
+impl Chain {
+    /// Opens them, if the first one is such a file.
+    fn open(first: &Path, rest: &[String]) -> anyhow::Result<Option<Chain>> {
+        let Ok(mut file) = File::open(first) else { return Ok(None) };
+        let name = first.display().to_string();
+        let is_file = file.metadata().is_ok_and(|about| about.is_file());
+        if !is_file || !is_chain_file(&mut file, &name)? {
+            return Ok(None);
+        }
+        let mut files = vec![ChainFile { name, file }];
+        for name in rest {
+            let file = File::open(name).with_context(|| format!("cannot read {name}"))?;
+            files.push(ChainFile { name: name.clone(), file });
+        }
+        let names = files.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
+        Ok(Some(Chain { files, names }))
+    }
+
+    fn run(
+        self,
+        arguments: &Arguments,
+        target: Option<&String>,
+        interrupt: &Interrupt,
+        started: Instant,
+    ) -> anyhow::Result<ExitCode> {
+        let Chain { files, names } = self;
+        let engine = Engine::new(StoreOptions::default());
+        let opened = open_chain(files, interrupt.cancel(), &engine.budget().statement());
+        let chain = match opened {
+            Ok(chain) => chain,
+            Err(error) if target.is_some() => return Err(interrupt.explain(error, "no database was made")),
+            Err(fault) => {
+                eprintln!("farbird: {fault}");
+                return Ok(ExitCode::from(1));
+            }
+        };
+        let input = Input { reader: Box::new(chain), name: names.clone(), bytes: None };
+        let (outcome, says) = match target {
+            None => match check(input, interrupt)? {
+                Ok(outcome) => (outcome, format!("{names} can be restored")),
+                Err(fault) => {
+                    eprintln!("farbird: {fault}");
+                    return Ok(ExitCode::from(1));
+                }
+            },
+            Some(target) => {
+                let DatabaseAddress::File(path) = DatabaseAddress::parse(target)? else {
+                    bail!(
+                        "incremental backups are restored to a file; on a server its service action_nrest restores them"
+                    );
+                };
+                let outcome = to_file(input, &path, arguments.replace, interrupt)?;
+                (outcome, format!("restored {names} to {target}"))
+            }
+        };
+        let outcome = Outcome { seconds: started.elapsed().as_secs_f64(), ..outcome };
+        outcome.tell(&says, arguments.format, false)?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -148,6 +148,46 @@ fn backups_go_through_pipes() {
 }
 
 #[test]
+fn levels_of_incremental_backups_come_back() {
+    let folder = folder_with_database();
+    let folder = folder.path();
+    // A restored database has no history of backups.
+    let dump = |database| -> Vec<String> {
+        dump(folder, database)
+            .into_iter()
+            .filter(|line| !line.contains("\"RDB$BACKUP_HISTORY\",\"RDB$BACKUP_ID\":"))
+            .collect()
+    };
+    let said = succeeds(folder, &["backup", "app.fbd", "sunday.fbn", "--level", "0"]);
+    assert!(said.contains("backed up level 0 of app.fbd to sunday.fbn"), "{said}");
+    sql(folder, "app.fbd", "create table later (id integer, t blob sub_type text)");
+    sql(folder, "app.fbd", "insert into later values (1, 'a text')");
+    succeeds(folder, &["backup", "app.fbd", "monday.fbn", "--level", "1"]);
+    let size = |name: &str| fs::metadata(folder.join(name)).expect("file").len();
+    assert!(size("monday.fbn") < size("sunday.fbn"), "{} {}", size("monday.fbn"), size("sunday.fbn"));
+    let history = sql(folder, "app.fbd", "select rdb$backup_level, rdb$file_name from rdb$backup_history");
+    assert_eq!(history.lines().count(), 2, "{history}");
+
+    succeeds(folder, &["restore", "--verify", "sunday.fbn", "monday.fbn"]);
+    succeeds(folder, &["restore", "sunday.fbn", "monday.fbn", "new.fbd"]);
+    let original = dump("app.fbd");
+    let restored = dump("new.fbd");
+    let missing: Vec<_> = original.iter().filter(|line| !restored.contains(line)).take(5).collect();
+    assert_eq!(restored.len(), original.len(), "{missing:?}");
+    assert_eq!(sql(folder, "new.fbd", "select t from later"), sql(folder, "app.fbd", "select t from later"));
+    succeeds(folder, &["check", "new.fbd"]);
+
+    let error = fails(folder, &["backup", "app.fbd", "x.fbn", "--level", "3"], 2);
+    assert!(error.contains("level"), "{error}");
+    assert!(!folder.join("x.fbn").exists());
+    fails(folder, &["backup", "app.fbd", "monday.fbn", "--level", "1"], 2);
+    let error = fails(folder, &["restore", "monday.fbn", "y.fbd"], 2);
+    assert!(error.contains("monday.fbn"), "{error}");
+    fails(folder, &["restore", "--verify", "monday.fbn", "sunday.fbn"], 1);
+    assert!(!folder.join("y.fbd").exists());
+}
+
+#[test]
 fn nothing_is_overwritten_without_being_asked() {
     let folder = folder_with_database();
     let folder = folder.path();

@@ -7,6 +7,7 @@
 mod access;
 mod backup;
 mod command_line;
+mod nbackup;
 mod pipe;
 mod properties;
 mod repair;
@@ -211,9 +212,15 @@ impl ServiceSession {
                 let mapping = format!("ALTER ROLE RDB$ADMIN {verb} AUTO ADMIN MAPPING");
                 users::change(&self.shared, &self.identity, UserChange::Mapping(mapping))?;
             }
-            action::NBAK | action::NREST | action::NFIX => {
+            action::NBAK => {
+                self.running = Some(nbackup::start_backup(&self.shared, &self.identity, items)?);
+            }
+            action::NREST => {
+                self.running = Some(nbackup::start_restore(&self.shared, &self.identity, items)?);
+            }
+            action::NFIX => {
                 return Err(refused(
-                    "copies of a database's file (nbackup); gbak -b -se and farbird backup make backups",
+                    "setting copies of a database's file free (nbackup -fixup): a copy is free as it is",
                 ));
             }
             action::TRACE_START => {

@@ -78,6 +78,24 @@ pub(crate) mod meta {
         [NAMED_COMMIT, &commit.0.to_be_bytes()].concat()
     }
 
+    /// An incremental backup that was made ([`crate::backup_history`]): its number.
+    pub(crate) const BACKUP: &[u8] = b"backup/";
+    /// Digests of the chunks of such a backup, a piece of them: its number, piece (4 bytes, big-endian).
+    const BACKUP_CONTENTS: &[u8] = b"backup contents/";
+
+    pub(crate) fn backup(id: u64) -> Vec<u8> {
+        [BACKUP, &id.to_be_bytes()].concat()
+    }
+
+    /// Beginning of the keys of what was in a backup.
+    pub(crate) fn backup_contents(id: u64) -> Vec<u8> {
+        [BACKUP_CONTENTS, &id.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn backup_piece(id: u64, piece: u32) -> Vec<u8> {
+        [BACKUP_CONTENTS, &id.to_be_bytes(), &piece.to_be_bytes()].concat()
+    }
+
     /// What is known of a relation's rows: relation; see [`crate::relation_statistics`].
     const STATISTICS: &[u8] = b"statistics/";
     /// The commit as of which all of these are: 8 bytes, little-endian. If it is not the latest one the database was not closed, or

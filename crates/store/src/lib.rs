@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backup;
+mod backup_history;
 mod blob;
 mod block;
 mod block_cache;
@@ -70,6 +71,7 @@ mod view;
 mod write_set;
 mod writers;
 
+pub use backup_history::BackupRecord;
 pub(crate) use blob::BlobKey;
 pub use blob::{ARRAY_SUBTYPE, BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
 pub use build_room::{AmpleRoom, BuildFile, BuildMemory, BuildRoom, HelpingPlace};

@@ -80,6 +80,8 @@ pub(crate) struct Inner {
     pub(crate) blob_references: PendingReferences,
     transaction_numbers: Counter,
     pub(crate) named_commits: NamedCommits,
+    /// Held by who changes the history of backups.
+    pub(crate) backup_history: Mutex<()>,
     layouts: RwLock<Layouts>,
     pub(crate) instances: Instances,
     /// Transactions whose rows in the file carry their number.
@@ -251,6 +253,7 @@ impl Store {
                 TRANSACTIONS_RESERVED,
             )?,
             named_commits,
+            backup_history: Mutex::default(),
             layouts: RwLock::default(),
             instances,
             spilled: SpilledTransactions::load(&*snapshot)?,

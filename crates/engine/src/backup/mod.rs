@@ -10,6 +10,7 @@
 
 mod catalog;
 mod failure;
+mod increment;
 mod options;
 mod pending_file;
 
@@ -18,7 +19,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farbird_store::backup::{BackupContents, BackupError, BackupReader, verify_backup, write_backup};
-use farbird_store::{FileKind, Isolation, Store, StoreError, StoreOptions, TransactionOptions, Wait};
+use farbird_store::{
+    FileKind, Isolation, Store, StoreError, StoreOptions, Transaction, TransactionOptions, Wait,
+};
 use farbird_types::{Error, Result, isc};
 
 use crate::attachment::Attachment;
@@ -37,6 +40,10 @@ pub(crate) use pending_file::{check_absent, check_replaceable};
 
 pub use farbird_store::CancelFlag;
 pub use farbird_store::backup::{BackupProgress, BackupStage, BackupSummary, ProgressObserver};
+pub use increment::{
+    BackupSince, ChainFile, HistoryKept, Increment, back_up_increment, clean_history, is_chain_file,
+    open_chain,
+};
 pub use options::RestoreOptions;
 pub use pending_file::{PendingFile, pending_backup, pending_gbak, pending_text};
 
@@ -76,6 +83,12 @@ pub fn back_up_database(
     cancel: &Arc<CancelFlag>,
     observer: &mut ProgressObserver<'_>,
 ) -> Result<BackupSummary> {
+    let (transaction, contents) = begin(database, cancel)?;
+    write_backup(&transaction, &contents, out, observer).map_err(|error| status(error, &database.path, name))
+}
+
+/// Begins what a backup reads with, and says what belongs to it besides the rows.
+fn begin(database: &Database, cancel: &Arc<CancelFlag>) -> Result<(Transaction, BackupContents)> {
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
         // What is in limbo is not part of a backup: nobody knows yet whether it has happened.
@@ -95,7 +108,7 @@ pub fn back_up_database(
         catalog: catalog::entries(&catalog)?,
         relations: catalog::relations(&catalog),
     };
-    write_backup(&transaction, &contents, out, observer).map_err(|error| status(error, &database.path, name))
+    Ok((transaction, contents))
 }
 
 impl Engine {
@@ -201,6 +214,11 @@ fn status(error: BackupError, database: &Path, name: BackupName<'_>) -> Error {
             "this is a backup made by Firebird's gbak: farbird restore makes a database file of it, which then takes its \
              place among the server's",
         ),
+        BackupError::Increment => about(
+            name,
+            "this is one of a chain of incremental backups: give all of its files, the one of level 0 first, to farbird restore \
+             or to the service action_nrest",
+        ),
         BackupError::NotABackup(FileKind::Farbird) => {
             about(name, "this is a Farbird database, not a backup of one; open it as it is")
         }
@@ -238,13 +256,43 @@ pub fn back_up_file(
     cancel: &Arc<CancelFlag>,
     observer: &mut ProgressObserver<'_>,
 ) -> Result<FileBackup> {
-    let options = StoreOptions { background_sweep: false, ..StoreOptions::default() };
-    let opened = open_file(database, &options, Arc::new(NoUsers), &Account::server(Limits::default()))?;
-    let made = back_up_database(&opened, out, name, cancel, observer);
-    let left_out = opened.store.prepared().iter().map(|prepared| prepared.id.0).collect();
-    // A disk that is full is a reason to back up: the backup is whole, and the file is no worse than it was.
-    if let Err(error) = opened.store.close() {
-        tracing::warn!(%error, database = %database.display(), "closing the file that was backed up failed");
+    let opened = ClosedFile::open(database)?;
+    let summary = back_up_database(&opened.database, out, name, cancel, observer)?;
+    Ok(FileBackup { summary, left_out: opened.left_out() })
+}
+
+/// A database file that nobody else has open, for as long as it is backed up.
+pub struct ClosedFile {
+    database: Database,
+}
+
+impl ClosedFile {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// A refusal if another process has it open.
+    pub fn open(path: &Path) -> Result<ClosedFile> {
+        let options = StoreOptions { background_sweep: false, ..StoreOptions::default() };
+        let database = open_file(path, &options, Arc::new(NoUsers), &Account::server(Limits::default()))?;
+        Ok(ClosedFile { database })
     }
-    made.map(|summary| FileBackup { summary, left_out })
+
+    /// The database in it.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The numbers of the transactions whose work is in no backup: they are prepared, and neither committed nor rolled back.
+    pub fn left_out(&self) -> Vec<u64> {
+        self.database.store.prepared().iter().map(|prepared| prepared.id.0).collect()
+    }
+}
+
+impl Drop for ClosedFile {
+    fn drop(&mut self) {
+        // A disk that is full is a reason to back up: the backup is whole, and the file is no worse than it was.
+        if let Err(error) = self.database.store.close() {
+            tracing::warn!(%error, database = %self.database.path.display(), "closing the file that was backed up failed");
+        }
+    }
 }

@@ -52,6 +52,7 @@ pub(crate) fn rows(
         "RDB$TIME_ZONES" => constants::time_zones(&mut rows),
         "RDB$PUBLICATIONS" => constants::publications(&mut rows),
         "RDB$TRANSACTIONS" => tables::transactions(&mut rows),
+        "RDB$BACKUP_HISTORY" => watch::backup_history(&mut rows)?,
         "RDB$ROLES" => access::roles(&mut rows),
         "RDB$USER_PRIVILEGES" => access::user_privileges(&mut rows),
         "RDB$AUTH_MAPPING" => access::mappings(&mut rows),

@@ -1,4 +1,5 @@
-//! Rows for those who watch a database: FARBIRD$FIGURES, FARBIRD$LOCKS, FARBIRD$LOCK_WAITS, FARBIRD$TRANSACTIONS, FARBIRD$BACKUPS.
+//! Rows for those who watch a database: FARBIRD$FIGURES, FARBIRD$LOCKS, FARBIRD$LOCK_WAITS, FARBIRD$TRANSACTIONS, FARBIRD$BACKUPS,
+//! RDB$BACKUP_HISTORY.
 //!
 //! Numbers about the whole database are for everybody. Who holds or waits for what is shown to administrators, and to others as far as
 //! their own attachments are concerned; no values of rows are. Backups are for administrators of the database.
@@ -6,8 +7,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use farbird_store::backup::guid_text;
 use farbird_store::{AwaitedLock, LockLevel, RelationId as StoreRelation, SweepState, TransactionId};
-use farbird_types::TimestampTz;
+use farbird_types::{Result, TimestampTz};
 
 use crate::catalog::SystemPrivilege;
 use crate::clock;
@@ -174,6 +176,27 @@ pub(super) fn transactions(rows: &mut RowSet<'_, '_, '_>) {
             .number("FARBIRD$COMMITS_SINCE", number(since))
             .boolean("FARBIRD$HOLDS_SWEEP", Some(since > 0 && active.snapshot == horizon));
     }
+}
+
+/// RDB$BACKUP_HISTORY: the incremental backups that were made, oldest first. Who may read the table is a matter of privileges.
+///
+/// # Errors
+/// From reading.
+pub(super) fn backup_history(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
+    let zone = rows.context.session.settings.lock().time_zone;
+    for backup in rows.context.database.store.backup_history()? {
+        let at = TimestampTz { utc: clock::timestamp_of_us(backup.time_us), zone };
+        // As in Firebird, a backup that builds on one that was named by its GUID has no level.
+        let level = (!backup.is_since_guid).then_some(i64::from(backup.level));
+        rows.row()
+            .number("RDB$BACKUP_ID", number(backup.id))
+            .timestamp("RDB$TIMESTAMP", at)
+            .optional_number("RDB$BACKUP_LEVEL", level)
+            .text("RDB$GUID", &guid_text(&backup.guid))
+            .number("RDB$SCN", number(backup.commit.0))
+            .text("RDB$FILE_NAME", &backup.file);
+    }
+    Ok(())
 }
 
 /// FARBIRD$BACKUPS: the backups of this database that its server makes by itself, the newest first, and what has gone wrong.

@@ -1,6 +1,7 @@
 //! `farbird backup`: a copy of a database as of one moment, while others work in it.
 
 mod gbak;
+mod increment;
 mod interrupt;
 mod outcome;
 mod remote;
@@ -45,6 +46,10 @@ pub(crate) struct Arguments {
     /// Replace a backup of that name, once the new one is whole.
     #[arg(long)]
     replace: bool,
+    /// Make an incremental backup: 0 is whole, N has what has changed since the latest one of level N - 1. To restore it takes the files
+    /// of all levels below it. Of a file; of a server's databases the service action_nbak makes them.
+    #[arg(long, value_name = "N", conflicts_with_all = ["replace", "format"])]
+    level: Option<u8>,
     #[command(flatten)]
     credentials: Credentials,
     /// How the outcome is told, and with `gbak` (which may be said beside another one): the backup is one that Firebird's own
@@ -71,6 +76,8 @@ Examples:
   farbird backup db.example.com/3051:app.fbd app.fbb --user BOSS --password-file secret.txt
   farbird backup app.fbd - | ssh archive 'cat > app.fbb'
   farbird restore app.fbb copy.fbd                      makes a database of it again
+  farbird backup app.fbd sunday.fbn --level 0           the first of a chain of incremental backups
+  farbird backup app.fbd monday.fbn --level 1           what has changed since then
   farbird backup app.fbd app.fbk --format gbak          for Firebird: gbak -c app.fbk app.fdb, then isql -ch UTF8 -i app.fbk.sql app.fdb
 
 Exit codes: 0 the backup is made, 1 it is made, but something is not in it, as listed (--format gbak), 2 it is not, and nothing
@@ -87,6 +94,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             report,
         };
         return gbak::run(&request);
+    }
+    if let Some(level) = arguments.level {
+        return increment::run(&arguments.source, &arguments.target, level);
     }
     let source = DatabaseAddress::parse(&arguments.source)?;
     let interrupt = Interrupt::watch()?;

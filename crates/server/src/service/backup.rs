@@ -26,7 +26,7 @@ use crate::handshake::Identity;
 use crate::shared::Shared;
 
 /// Names of files that are the client's own.
-const STDOUT: &str = "stdout";
+pub(super) const STDOUT: &str = "stdout";
 const STDIN: &str = "stdin";
 /// As Firebird names the services.
 const BACKUP: &str = "Backup Database";
@@ -34,9 +34,9 @@ const RESTORE: &str = "Restore Database";
 /// The code of gbak's message that a database is in the way and takes a switch to be replaced (its facility is 12).
 const GBAK_DB_EXISTS: u32 = 336_330_766;
 /// Bytes gathered before they go to a file.
-const FILE_BUFFER_BYTES: usize = 1 << 20;
+pub(super) const FILE_BUFFER_BYTES: usize = 1 << 20;
 /// Bytes gathered before they go to the client.
-const CLIENT_BUFFER_BYTES: usize = 32 << 10;
+pub(super) const CLIENT_BUFFER_BYTES: usize = 32 << 10;
 
 /// What the client asked for.
 #[derive(Debug, Default)]
@@ -211,7 +211,7 @@ pub(super) fn start_restore(
     }))
 }
 
-fn open_backup(shared: &Shared, file: &str) -> Result<File> {
+pub(super) fn open_backup(shared: &Shared, file: &str) -> Result<File> {
     let path: PathBuf = shared.locations.resolve(file)?;
     File::open(path).map_err(|error| {
         Error::new(isc::IO_ERROR)

@@ -18,6 +18,7 @@ mod interrupts;
 mod login;
 mod maintenance;
 mod mappings;
+mod nbackup;
 mod robustness;
 mod scrolling;
 mod services;

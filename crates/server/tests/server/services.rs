@@ -25,7 +25,7 @@ pub(crate) fn ask(client: &mut Client, items: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 /// As [`ask`], with items that are sent.
-fn ask_sending(client: &mut Client, sent: &[u8], items: &[u8]) -> Result<Vec<u8>, Error> {
+pub(crate) fn ask_sending(client: &mut Client, sent: &[u8], items: &[u8]) -> Result<Vec<u8>, Error> {
     let request = Request::ServiceInformation {
         service: Handle::NONE,
         incarnation: 0,
@@ -228,8 +228,13 @@ fn only_administrators_change_others() {
 fn services_that_are_not_built_leave_the_connection_usable() {
     let server = TestServer::start();
     let mut client = manager(&server, &Login::default());
-    let refused = [spb::action::NREST, spb::action::NBAK, 99];
-    for action in refused.into_iter().chain([spb::action::BACKUP, spb::action::VALIDATE]) {
+    let refused = [spb::action::NFIX, 99];
+    for action in refused.into_iter().chain([
+        spb::action::BACKUP,
+        spb::action::VALIDATE,
+        spb::action::NREST,
+        spb::action::NBAK,
+    ]) {
         let error = act(&mut client, action, &[]).unwrap_err();
         assert!(error.has(isc::WISH_LIST) || error.has(isc::BAD_SPB_FORM), "{action}: {error}");
     }

@@ -29,6 +29,37 @@ pub enum BackupError {
         /// Its format.
         format: u16,
     },
+    /// It is a file of a chain of incremental backups, and was taken for a backup that is whole by itself.
+    #[error("this is one of a chain of incremental backups, which are restored together")]
+    Increment,
+    /// It is whole by itself, and was taken for a file of a chain.
+    #[error("file {position} is no incremental backup")]
+    NotAnIncrement {
+        /// Its place in the chain, from 0.
+        position: usize,
+    },
+    /// A file of a chain has another level than its place.
+    #[error("file {position} of the chain has level {level}: its files are to be given from level 0 on")]
+    ChainLevel {
+        /// Its place in the chain, from 0.
+        position: usize,
+        /// Its level.
+        level: u8,
+    },
+    /// A file of a chain builds on another one than the file before it.
+    #[error("file {position} of the chain does not build on the file before it")]
+    ChainOrder {
+        /// Its place in the chain, from 0.
+        position: usize,
+    },
+    /// There is no memory for the list of what a chain has.
+    #[error(
+        "the backup has so many parts ({chunks}) that their list takes more memory than a statement may have"
+    )]
+    TooManyChunks {
+        /// How many there are.
+        chunks: u64,
+    },
     /// It ends too early: it was cut off, or never finished.
     #[error("the backup is incomplete: it ends after {bytes} bytes, without its end mark")]
     Truncated {

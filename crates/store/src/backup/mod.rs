@@ -20,9 +20,15 @@
 //! | `item` | what stands in the chunks |
 //! | `write` | from a database to a stream |
 //! | `read` | from a stream to a database |
+//! | `digest` | by what chunks of incremental backups are told from each other |
+//! | `increment` | what a file of incremental backups says of itself, and which chunks it need not have |
+//! | `chain` | incremental backups: files that have what the files before them have not, read as the stream of one backup |
 
+mod chain;
+mod digest;
 mod error;
 mod frame;
+mod increment;
 mod item;
 mod read;
 mod write;
@@ -31,10 +37,13 @@ use std::sync::Arc;
 
 use crate::{CommitNumber, RelationLayout};
 
+pub use chain::{BackupChain, is_increment};
+pub use digest::ChunkDigest;
 pub use error::{BackupError, BackupResult};
 pub(crate) use frame::MAGIC;
+pub use increment::{IncrementHeader, KnownChunks, guid_of_text, guid_text};
 pub use read::{BackupReader, verify_backup};
-pub use write::write_backup;
+pub use write::{write_backup, write_increment};
 
 /// Rows read or written at a time.
 pub(crate) const ROWS_PER_STEP: usize = 256;

@@ -9,13 +9,14 @@ use farbird_record::{CodecId, EncodedRows, RecordFormat, codec};
 use farbird_types::{BlobId, Value};
 
 use super::error::BackupResult;
-use super::frame::{FrameWriter, ITEM_BYTES_MAX};
+use super::frame::{CHUNK_BYTES, FrameWriter, ITEM_BYTES_MAX};
+use super::increment::{IncrementHeader, KnownChunks};
 use super::item::Item;
 use super::{
     BackupContents, BackupProgress, BackupRelation, BackupStage, BackupSummary, ProgressObserver,
     ROWS_PER_STEP,
 };
-use crate::{Projection, ReadView, RelationScan, RowBatch, SegmentRead, StoreError, Transaction};
+use crate::{Projection, ReadView, RelationScan, RowBatch, RowId, SegmentRead, StoreError, Transaction};
 
 /// How rows are packed: the smallest in all that was measured (docs/store.md, "Record codecs").
 const CODEC: CodecId = CodecId::COLUMN;
@@ -25,6 +26,9 @@ const PACKED_ROWS_BYTES: usize = 256 << 10;
 pub(super) const PACKED_ROWS_MAX: usize = 8_192;
 /// BLOB contents of one item, in bytes.
 const BLOB_ITEM_BYTES: usize = 64 << 10;
+/// Where a chunk of an incremental backup begins: at a row whose number has so many zeros at its end, if so many bytes were gathered before it.
+/// What changes in some rows then moves the beginnings of few chunks behind it: at the latest a row of 12 zeros begins one again.
+const CHUNK_BEGINS: [(usize, u32); 3] = [(64 << 10, 12), (128 << 10, 9), (192 << 10, 6)];
 
 /// Writes what a transaction sees of its database: the rows of `contents.relations`, their BLOBs, all sequences, and the
 /// catalog entries given.
@@ -42,13 +46,40 @@ pub fn write_backup<W: Write>(
     out: W,
     observer: &mut ProgressObserver<'_>,
 ) -> BackupResult<BackupSummary> {
+    write_contents(transaction, contents, FrameWriter::begin(out, contents.time_us)?, observer)
+}
+
+/// Writes a file of a chain of incremental backups: of what [`write_backup`] would write, the chunks that `known` does not have. All that
+/// belong to it are in `known` afterwards ([`KnownChunks::into_all`]).
+///
+/// # Errors
+/// As [`write_backup`], and [`super::BackupError::TooManyChunks`].
+pub fn write_increment<W: Write>(
+    transaction: &Transaction,
+    contents: &BackupContents,
+    increment: &IncrementHeader,
+    known: &mut KnownChunks,
+    out: W,
+    observer: &mut ProgressObserver<'_>,
+) -> BackupResult<BackupSummary> {
+    let frame = FrameWriter::begin_increment(out, contents.time_us, &increment.encode(), known)?;
+    write_contents(transaction, contents, frame, observer)
+}
+
+fn write_contents<W: Write>(
+    transaction: &Transaction,
+    contents: &BackupContents,
+    mut frame: FrameWriter<'_, W>,
+    observer: &mut ProgressObserver<'_>,
+) -> BackupResult<BackupSummary> {
     let view = transaction.view()?;
     let commit = view.commit_number();
-    let mut frame = FrameWriter::begin(out, contents.time_us)?;
     put(&mut frame, &Item::Database { commit, producer: contents.producer.as_bytes() })?;
+    frame.cut()?;
     for (key, value) in &contents.catalog {
         put(&mut frame, &Item::Catalog { key, value })?;
     }
+    frame.cut()?;
     for (sequence, value) in transaction.store().sequence_values() {
         put(&mut frame, &Item::Sequence { sequence, value })?;
     }
@@ -72,7 +103,7 @@ pub fn write_backup<W: Write>(
     writer.finish()
 }
 
-fn put<W: Write>(frame: &mut FrameWriter<W>, item: &Item<'_>) -> BackupResult<()> {
+fn put<W: Write>(frame: &mut FrameWriter<'_, W>, item: &Item<'_>) -> BackupResult<()> {
     let mut encoded = Vec::new();
     item.encode(&mut encoded);
     if encoded.len() > ITEM_BYTES_MAX {
@@ -81,10 +112,10 @@ fn put<W: Write>(frame: &mut FrameWriter<W>, item: &Item<'_>) -> BackupResult<()
     frame.item(|chunk| chunk.extend_from_slice(&encoded))
 }
 
-struct Writer<'a, 'o, W> {
+struct Writer<'a, 'k, 'o, W> {
     transaction: &'a Transaction,
     view: ReadView,
-    frame: FrameWriter<W>,
+    frame: FrameWriter<'k, W>,
     observer: &'a mut ProgressObserver<'o>,
     summary: BackupSummary,
     rows_total: u64,
@@ -92,7 +123,7 @@ struct Writer<'a, 'o, W> {
     shared: HashMap<BlobId, u64>,
 }
 
-impl<W: Write> Writer<'_, '_, W> {
+impl<W: Write> Writer<'_, '_, '_, W> {
     fn relation(&mut self, relation: &BackupRelation, rows: u64) -> BackupResult<()> {
         let layout = &relation.layout;
         let format = layout
@@ -105,7 +136,9 @@ impl<W: Write> Writer<'_, '_, W> {
             columns: format.len() as u64,
             rows,
         };
+        self.frame.cut()?;
         put(&mut self.frame, &begin)?;
+        self.frame.cut()?;
         let written = self.rows(relation, format)?;
         if written != rows {
             return Err(StoreError::corrupt(format!(
@@ -128,6 +161,10 @@ impl<W: Write> Writer<'_, '_, W> {
         while scan.next_batch(self.transaction, ROWS_PER_STEP, &mut batch)? {
             self.transaction.cancel_flag().check()?;
             for index in 0..batch.len() {
+                if self.begins_chunk(batch.row_id(index), rows.bytes().len()) {
+                    self.packed_rows(format, &mut rows)?;
+                    self.frame.cut()?;
+                }
                 let row = batch.take_row(index);
                 for value in &row {
                     if let Value::Blob(blob) = value {
@@ -145,6 +182,14 @@ impl<W: Write> Writer<'_, '_, W> {
         }
         self.packed_rows(format, &mut rows)?;
         Ok(written)
+    }
+
+    /// Whether a chunk of an incremental backup begins with this row, before which so many bytes of rows were gathered.
+    fn begins_chunk(&self, row: RowId, bytes: usize) -> bool {
+        let gathered = bytes + self.frame.gathered();
+        let zeros = row.0.trailing_zeros();
+        self.frame.is_increment()
+            && CHUNK_BEGINS.iter().any(|(enough, aligned)| gathered >= *enough && zeros >= *aligned)
     }
 
     fn packed_rows(&mut self, format: &RecordFormat, rows: &mut EncodedRows) -> BackupResult<()> {
@@ -168,6 +213,10 @@ impl<W: Write> Writer<'_, '_, W> {
         if let Some(contents_of) = self.shared.get(&owner) {
             let item = Item::SharedBlob { blob: id.0, contents_of: *contents_of, bytes: properties.bytes };
             return put(&mut self.frame, &item);
+        }
+        if properties.bytes >= CHUNK_BYTES as u64 {
+            // Its chunks are then the same whatever stands before it.
+            self.frame.cut()?;
         }
         let is_shared = self.transaction.is_shared_blob(id, &reader)?;
         if is_shared {

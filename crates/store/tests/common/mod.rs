@@ -4,6 +4,8 @@
 pub mod history;
 pub mod workload;
 
+pub mod backups;
+
 use std::sync::Arc;
 
 use farbird_record::RecordFormat;
