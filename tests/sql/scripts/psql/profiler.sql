@@ -57,7 +57,7 @@ execute procedure rdb$profiler.finish_session(false)^
 select count(*) from plg$prof_sessions^
 execute procedure rdb$profiler.flush^
 commit^
-select profile_id, user_name, description, finish_timestamp > start_timestamp from plg$prof_sessions order by 1^
+select profile_id, user_name, description, finish_timestamp >= start_timestamp from plg$prof_sessions order by 1^
 select profile_id, statement_type, package_name, routine_name, parent_statement_type, parent_routine_name, line_num, column_num, counter, max_elapsed_time >= min_elapsed_time, total_elapsed_time >= max_elapsed_time from plg$prof_psql_stats_view order by profile_id, routine_name, line_num^
 select profile_id, statement_type, package_name, routine_name, counter, total_elapsed_time > 0 from plg$prof_statement_stats_view where statement_type in ('PROCEDURE', 'TRIGGER') and package_name is null order by profile_id, routine_name^
 select level, cursor_line_num, open_counter, fetch_counter from plg$prof_record_source_stats_view where sql_text starting with 'delete from tab' or cursor_line_num is not null order by record_source_id, cursor_line_num^
