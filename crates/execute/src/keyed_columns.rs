@@ -23,7 +23,7 @@ const PART_ROWS: usize = 1_024;
 /// Bytes of a key that stand in its entry.
 const PREFIX_BYTES: usize = 16;
 /// So many rows are put together again at a time for whoever takes rows.
-const HANDED_OUT_ROWS: usize = 128;
+pub(crate) const HANDED_OUT_ROWS: usize = 128;
 /// No entry, in the table of those that there are.
 const NONE: u32 = u32::MAX;
 /// After so many rows without repeated ones among them nobody looks for those any more before the rows are sorted.

@@ -12,13 +12,11 @@ use farbird_types::{CharacterSet, Error, Result, Value};
 use farbird_vector::{Column, Vectors, truth};
 
 use crate::batch::Batch;
-use crate::keyed_columns::KeyedColumns;
+use crate::keyed_columns::{HANDED_OUT_ROWS, KeyedColumns};
 use crate::spill::Sorted;
 
 /// So many bytes of keys are enough for texts that are made again at a time.
 const TOLD_BYTES_MAX: usize = 1 << 20;
-/// So many rows are put together at a time for whoever takes rows.
-const HANDED_OUT_ROWS: usize = 128;
 
 /// The column of which texts are left out.
 #[derive(Debug, Clone)]
