@@ -62,7 +62,6 @@ struct Head {
 /// The files of a chain, read as the backup that the last of them is.
 pub struct BackupChain<F> {
     files: Vec<F>,
-    headers: Vec<IncrementHeader>,
     /// Where the chunks of all files but the last one stand.
     places: HashMap<ChunkDigest, Place>,
     /// How far the last file was read, and its checksum up to there.
@@ -89,17 +88,17 @@ impl<F: Read + Seek> BackupChain<F> {
         mut memory: Box<dyn BuildMemory>,
         cancel: &CancelFlag,
     ) -> BackupResult<BackupChain<F>> {
-        let mut headers: Vec<IncrementHeader> = Vec::new();
-        let (mut time_us, mut read) = (0, Xxh3Default::new());
+        let (mut before, mut time_us, mut read): (Option<IncrementHeader>, _, _) =
+            (None, 0, Xxh3Default::new());
         for (position, file) in files.iter_mut().enumerate() {
             let (bytes, time, increment) = read_headers(file, position)?;
             if usize::from(increment.level) != position {
                 return Err(BackupError::ChainLevel { position, level: increment.level });
             }
-            if headers.last().is_some_and(|before| before.guid != increment.parent) {
+            if before.is_some_and(|before| before.guid != increment.parent) {
                 return Err(BackupError::ChainOrder { position });
             }
-            headers.push(increment);
+            before = Some(increment);
             time_us = time;
             read = Xxh3Default::new();
             read.update(&bytes);
@@ -115,7 +114,6 @@ impl<F: Read + Seek> BackupChain<F> {
         let offset = (HEADER_BYTES + INCREMENT_HEADER_BYTES) as u64;
         Ok(BackupChain {
             files,
-            headers,
             places,
             offset,
             read,
@@ -126,11 +124,6 @@ impl<F: Read + Seek> BackupChain<F> {
             ended: false,
             _memory: memory,
         })
-    }
-
-    /// What the files say of themselves, in their order.
-    pub fn headers(&self) -> &[IncrementHeader] {
-        &self.headers
     }
 
     /// Makes the next chunk of the stream, or its end mark.
