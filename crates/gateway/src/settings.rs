@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_farlink::link::Settings;
+use farbird_farlink::speculation::RunnerLimits;
 use farbird_farlink::{edge, origin};
 pub use farbird_status::StatusAddress;
 use serde::Deserialize;
@@ -121,6 +122,12 @@ pub struct OriginSettings {
     pub programs_max: Option<usize>,
     /// Threads that carry programs' bytes.
     pub threads: Option<usize>,
+    /// The server's time that statements run ahead may take for one cursor before their results are used; 0: none are.
+    pub ahead_cursor_ms: Option<u64>,
+    /// The same for one program, with what was never used; 0: none are.
+    pub ahead_program_ms: Option<u64>,
+    /// Results of statements run ahead for one program that are not used.
+    pub ahead_program_mib: Option<usize>,
     /// Without a link for so long, open transactions are rolled back.
     pub transaction_grace_seconds: Option<u64>,
     /// How long programs may go on at the end.
@@ -291,13 +298,27 @@ impl OriginSettings {
             status: self.status.map(|status| status.0),
             status_names: self.status_names.clone(),
             link: self.link.settings()?,
-            limits: origin::Limits::default(),
+            limits: self.limits()?,
             credentials: Arc::new(match &self.credentials {
                 Some(path) => credentials::load(path)?,
                 None => CredentialsByUser::default(),
             }),
             knowledge,
         })
+    }
+
+    fn limits(&self) -> Result<origin::Limits, SettingsError> {
+        let default = origin::Limits::default();
+        let ahead = RunnerLimits {
+            cursor_time: self.ahead_cursor_ms.map_or(default.ahead.cursor_time, Duration::from_millis),
+            program_time: self.ahead_program_ms.map_or(default.ahead.program_time, Duration::from_millis),
+            program_bytes: match self.ahead_program_mib {
+                Some(mib) => bytes("ahead-program-mib", mib, 1, 1_024)?,
+                None => default.ahead.program_bytes,
+            },
+            ..default.ahead
+        };
+        Ok(origin::Limits { ahead, ..default })
     }
 }
 
@@ -416,6 +437,17 @@ mod tests {
         for wrong in ["window-mib = 0", "compression-level = 99", "ping-seconds = 9\nsilence-seconds = 9"] {
             assert!(edge(&format!("[link]\n{wrong}")).unwrap().link.settings().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_an_origin_runs_ahead_has_budgets() {
+        let origin = |text: &str| toml::from_str::<OriginSettings>(text).unwrap().limits();
+        let said = "ahead-cursor-ms = 0\nahead-program-ms = 2500\nahead-program-mib = 3";
+        let ahead = origin(said).unwrap().ahead;
+        assert_eq!((ahead.cursor_time, ahead.program_time), (Duration::ZERO, Duration::from_millis(2_500)));
+        assert_eq!(ahead.program_bytes, 3 << 20);
+        assert_eq!(origin("").unwrap(), origin::Limits::default());
+        assert!(origin("ahead-program-mib = 0").is_err());
     }
 
     #[test]

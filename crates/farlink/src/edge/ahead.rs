@@ -105,7 +105,8 @@ impl Program {
         if let Tell::Ahead { packets, .. } = &tell {
             self.recorder.received(packets.len(), false);
         }
-        self.speculate(|speculator, rules| speculator.tell(rules, tell, now));
+        let credit = self.speculate(|speculator, rules| speculator.tell(rules, tell, now)).flatten();
+        credit.into_iter().for_each(|ask| self.ask(ask));
         self.resume_held();
     }
 

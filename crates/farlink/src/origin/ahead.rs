@@ -12,11 +12,13 @@
 //! detach. Errors are never told: what fails is told as not run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_wire::clumplet::tpb;
 use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
 use farbird_wire::info::InfoReader;
 use farbird_wire::message::{Message, MessageForm, MessageFormat, RowRun};
+use farbird_wire::operation::Operation;
 use farbird_wire::packet::{Execute, Fetch, Output, Reply, Request, StatementText};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
 
@@ -25,9 +27,9 @@ use super::conversation::Conversation;
 use super::definitions::Asker;
 use super::objects::{Named, Place};
 use super::private;
-use super::work::{Purpose, information};
+use super::work::{Purpose, Sent, information};
 use crate::message::{Answered, Ask, AskAhead, CommitPoint, Cursor, Fingerprint, Relation};
-use crate::speculation::{self, Given, Isolation, Ran, Runner, RunnerLimits};
+use crate::speculation::{self, Given, Isolation, Ran, Runner, RunnerCounts, RunnerLimits};
 
 /// Statements under way at a time: as long as they take, a request of the program may wait.
 const AT_ONCE: usize = 4;
@@ -46,6 +48,39 @@ enum Readiness {
 }
 
 impl Conversation {
+    /// The server has said something: until now it was at what it was sent first, or the line was, if that is slower.
+    pub(super) fn note_time(&mut self, now: Duration) {
+        let taken = now.saturating_sub(self.ahead.busy_since);
+        self.ahead.busy_since = now;
+        let at_work = self.sent.iter().find(|sent| takes_time(sent)).map(|sent| &sent.purpose);
+        let step = match at_work {
+            Some(Purpose::Ahead(step)) => Some(*step),
+            _ => None,
+        };
+        let outer = step.and_then(|step| self.ahead.outer(step));
+        if let Some(runner) = &mut self.ahead.runner {
+            runner.pass(now);
+            if step.is_some() {
+                runner.took(outer, taken);
+            }
+        }
+    }
+
+    /// Whether the server has been sent what takes it time and is not answered.
+    pub(super) fn is_server_busy(&self) -> bool {
+        self.sent.iter().any(takes_time)
+    }
+
+    /// The server is listened to again, after it was not for a while: that is not its time.
+    pub fn listens_again(&mut self, now: Duration) {
+        self.ahead.busy_since = now;
+    }
+
+    /// What was run ahead since the last call.
+    pub fn take_ahead_counts(&mut self) -> RunnerCounts {
+        self.ahead.runner.as_mut().map(Runner::take_counts).unwrap_or_default()
+    }
+
     /// Takes an ask about statements to be run ahead.
     pub(super) fn ask_ahead(&mut self, ask: Ask) {
         let form = MessageForm::of_sql(self.line.version());
@@ -495,6 +530,11 @@ impl Conversation {
             (result.packets, result.opened, result.answered) = (Vec::new(), Vec::new(), None);
         }
     }
+}
+
+/// Whether a request takes the server time: not one that is done at once, and whose answer it may hold back until it is asked something else.
+fn takes_time(sent: &Sent) -> bool {
+    sent.operation != Operation::FreeStatement
 }
 
 fn is_read_committed(isolation: Isolation) -> bool {

@@ -1,12 +1,13 @@
 //! What a conversation holds for statements that are run ahead.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use farbird_wire::message::MessageForm;
 use farbird_wire::packet::StatementText;
 use farbird_wire::protocol::Handle;
 
-use crate::message::{Fingerprint, Relation};
+use crate::message::{Cursor, Fingerprint, Relation};
 use crate::speculation::{self, Isolation, Runner, RunnerLimits};
 
 /// Why a request of the runner was sent.
@@ -81,6 +82,8 @@ pub(super) struct AheadState {
     pub(super) running: VecDeque<Running>,
     /// What waits for its statement or its transaction.
     pub(super) pending: Option<speculation::Work>,
+    /// Since when the server is at what was sent first and is not answered.
+    pub(super) busy_since: Duration,
 }
 
 impl AheadState {
@@ -97,12 +100,28 @@ impl AheadState {
             under_way: 0,
             running: VecDeque::new(),
             pending: None,
+            busy_since: Duration::ZERO,
         }
     }
 
     /// The edge has asked something.
     pub(super) fn count_ask(&mut self) {
         self.asked = self.asked.saturating_add(1);
+    }
+
+    /// For which cursor a request was sent, if for one.
+    pub(super) fn outer(&self, step: AheadStep) -> Option<Cursor> {
+        match step {
+            AheadStep::Begin => None,
+            AheadStep::Allocate(_) | AheadStep::Prepare(_) | AheadStep::Reads(_) => {
+                self.pending.as_ref().map(|work| work.outer)
+            }
+            AheadStep::Commit
+            | AheadStep::Execute
+            | AheadStep::Opened
+            | AheadStep::Fetch
+            | AheadStep::Ended => self.running.front().map(|running| running.work.outer),
+        }
     }
 
     pub(super) fn runner(&mut self, form: MessageForm) -> &mut Runner {

@@ -171,8 +171,11 @@ impl Conversation {
     }
 
     /// Takes what the edge asks.
-    pub fn ask(&mut self, ask: Ask, _now: Duration) {
+    pub fn ask(&mut self, ask: Ask, now: Duration) {
         self.ahead.count_ask();
+        if !self.is_server_busy() {
+            self.ahead.busy_since = now;
+        }
         match self.stage {
             Stage::Ended => {}
             _ if matches!(ask, Ask::Cancel { .. }) => self.take(ask),
@@ -189,10 +192,11 @@ impl Conversation {
     }
 
     /// Takes bytes of the server.
-    pub fn receive(&mut self, bytes: &mut [u8], _now: Duration) {
+    pub fn receive(&mut self, bytes: &mut [u8], now: Duration) {
         if self.stage == Stage::Ended {
             return;
         }
+        self.note_time(now);
         let mut more = self.line.receive(bytes);
         loop {
             if let Err(error) = more {

@@ -22,6 +22,7 @@ use crate::message::{
     Ask, AskAhead, AskBehind, Channel, Cursor, Execution, Fingerprint, GivenParameters, Push, RequestId,
     Rule, Tell, ToEdge,
 };
+use crate::speculation::RunnerCounts;
 
 mod definitions;
 mod writes;
@@ -87,7 +88,11 @@ impl Played {
     }
 
     fn ask(&mut self, ask: Ask) {
-        self.conversation.ask(ask, Duration::ZERO);
+        self.ask_at(0, ask);
+    }
+
+    fn ask_at(&mut self, seconds: u64, ask: Ask) {
+        self.conversation.ask(ask, Duration::from_secs(seconds));
     }
 
     fn relay(&mut self, id: u32, object: u16, request: &Request) {
@@ -109,9 +114,13 @@ impl Played {
     }
 
     fn answer(&mut self, reply: &Reply) {
+        self.answer_at(0, reply);
+    }
+
+    fn answer_at(&mut self, seconds: u64, reply: &Reply) {
         let mut bytes = Vec::new();
         reply.encode(self.version, &mut bytes);
-        self.conversation.receive(&mut bytes, Duration::ZERO);
+        self.conversation.receive(&mut bytes, Duration::from_secs(seconds));
     }
 
     fn told(&mut self) -> Vec<Tell> {
@@ -848,6 +857,33 @@ fn what_is_run_ahead_waits_for_its_transaction() {
     played.answer(&Reply::Response(Response::success()));
     let [Request::Prepare(text)] = &played.asked()[..] else { panic!("no op_prepare_statement") };
     assert_eq!(text.transaction, Handle(10));
+}
+
+/// The server's time for what is run ahead: not that in which it is at something else, at nothing, or not listened to.
+#[test]
+fn the_servers_time_is_measured() {
+    let mut played = Played::new();
+    played.quiet(1, &begin());
+    played.asked();
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    played.ask_at(100, one_ahead(1));
+    played.asked();
+    played.answer_at(101, &Reply::Response(Response::object(Handle(9))));
+    played.answer_at(101, &Reply::Response(Response::success()));
+    let [Request::Prepare(_)] = &played.asked()[..] else { panic!("no op_prepare_statement") };
+    played.answer_at(103, &Reply::Response(Response::data(Handle(4), b"one".to_vec())));
+    let run = |played: &mut Played, done_at: [u64; 2]| {
+        let asked = played.asked();
+        let [Request::Execute(_), Request::Fetch(_), Request::FreeStatement { .. }] = &asked[..] else {
+            panic!("{asked:?}");
+        };
+        played.answer_at(done_at[0], &Reply::Response(Response::success()));
+        played.answer_at(done_at[1], &Reply::FetchResponse(FetchResponse::END_OF_CURSOR));
+    };
+    run(&mut played, [104, 107]);
+    let counts = played.conversation.take_ahead_counts();
+    assert_eq!((counts.ran, counts.time), (1, Duration::from_secs(7)));
+    assert_eq!(played.conversation.take_ahead_counts(), RunnerCounts::default(), "each is told once");
 }
 
 /// A query to be run ahead once, in a transaction.

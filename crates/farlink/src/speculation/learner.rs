@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_types::Value;
 use farbird_wire::message::{MessageForm, MessageFormat};
@@ -28,6 +29,9 @@ const FRUITLESS_MAX: u32 = 64;
 const RARELY: u32 = 32;
 /// Statements whose last parameters are remembered.
 const PREVIOUS_MAX: usize = 256;
+/// The origin is told what was used when it is so many results, or after so long: what it has run counts as a wrong guess until then.
+const CREDIT_RESULTS: u32 = 16;
+const CREDIT_AFTER: Duration = Duration::from_secs(1);
 /// Results of an opening that are remembered as told.
 const TOLD_MAX: usize = 65_536;
 
@@ -106,6 +110,8 @@ struct Opening {
     is_resting: bool,
     /// Results used since the origin was told so.
     used: u32,
+    /// Since when there is something to be told.
+    unsaid_since: Option<Duration>,
     window: u32,
 }
 
@@ -192,23 +198,29 @@ impl Learner {
         }
     }
 
-    /// Nothing is run ahead any more for a cursor until there is more credit.
-    pub(super) fn rests(&mut self, outer: Cursor) {
-        if let Some(opening) = self.opening_mut(outer) {
-            opening.is_resting = true;
-        }
+    /// Nothing is run ahead any more for a cursor until there is more credit. Gives what is left of that, if the program has used all.
+    pub(super) fn rests(&mut self, outer: Cursor) -> Option<Ask> {
+        let opening = self.opening_mut(outer)?;
+        opening.is_resting = true;
+        opening.last_credit()
     }
 
     /// A result was used for the first time: credit for the origin when some has gathered.
-    pub(super) fn used(&mut self, outer: Cursor, rule: Rule) -> Option<Ask> {
+    pub(super) fn used(&mut self, outer: Cursor, rule: Rule, now: Duration) -> Option<Ask> {
         let opening = self.opening_mut(outer)?;
         opening.tally.entry(rule).or_default().1 += 1;
         opening.used = opening.used.saturating_add(1);
-        if opening.used < (opening.window / 4).max(1) {
-            return None;
+        let since = *opening.unsaid_since.get_or_insert(now);
+        let is_due = opening.used >= (opening.window / 4).clamp(1, CREDIT_RESULTS)
+            || now.saturating_sub(since) >= CREDIT_AFTER;
+        if is_due { opening.credit() } else { opening.last_credit() }
+    }
+
+    /// Nothing is to be run ahead any more for a cursor.
+    pub(super) fn stopped(&mut self, outer: Cursor) {
+        if let Some(opening) = self.opening_mut(outer) {
+            opening.is_resting = true;
         }
-        opening.is_resting = false;
-        Some(Ask::AheadCredit { outer, statements: std::mem::take(&mut opening.used) })
     }
 
     /// Whether a result that is awaited for the rows of this cursor may still come.
@@ -617,6 +629,7 @@ impl Opening {
             told: HashSet::new(),
             is_resting: false,
             used: 0,
+            unsaid_since: None,
             window: 0,
         }
     }
@@ -669,6 +682,23 @@ impl Opening {
             self.asked.insert(ask.rule, until);
             self.note_below(&ask.ahead);
         }
+    }
+
+    fn credit(&mut self) -> Option<Ask> {
+        self.unsaid_since = None;
+        let statements = std::mem::take(&mut self.used);
+        if statements == 0 {
+            return None;
+        }
+        // The origin goes on, or says that there is nothing more.
+        self.is_resting = false;
+        Some(Ask::AheadCredit { outer: self.cursor, statements })
+    }
+
+    /// Credit when nothing more comes and the program has used all that came: no more would gather.
+    fn last_credit(&mut self) -> Option<Ask> {
+        let has_used_all = self.tally.values().all(|(came, used)| came == used);
+        if self.is_resting && has_used_all { self.credit() } else { None }
     }
 
     fn note_below(&mut self, asks: &[AskAhead]) {

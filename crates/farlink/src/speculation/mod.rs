@@ -20,6 +20,7 @@ pub mod rows;
 mod rules;
 mod runner;
 mod speculator;
+mod stake;
 
 pub use learner::{Executed, Learner, Seen};
 pub use limits::{Limits, Tally};
@@ -27,6 +28,7 @@ pub use results::{Answer, Found, Gone, Isolation, Key, Results, Sight, View};
 pub use rules::{Facts, Given, Loop, NotLoaded, Rules, StatementText, bound};
 pub use runner::{Ahead, Ran, Runner, RunnerLimits, Work};
 pub use speculator::{Awaited, Database, Execute, Speculator, Verdict};
+pub use stake::{Budget, RunnerCounts};
 
 #[cfg(test)]
 mod tests;

@@ -5,18 +5,22 @@
 //! has it run, and tells how that went. Works come in the order in which the program will need them: for each row its
 //! statements, and below each of its rows first what is nested there.
 //!
-//! Limits: [`RunnerLimits`], and the windows of the edge, which has to use results before more of them are made. Statements that have
-//! run for an opening are not run again for it with the same parameters. Uses [`super::rules::bound`]. Sans-IO, no clock.
+//! Limits: [`RunnerLimits`], and the windows of the edge, which has to use results before more of them are made. What they take of the
+//! server's time and of the line before they are used has budgets ([`super::stake`]); where one is used up, nothing more is run until
+//! results are used. Statements that have run for an opening are not run again for it with the same parameters. Uses
+//! [`super::rules::bound`]. Sans-IO; times are handed in.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_types::Value;
 use farbird_wire::message::{MessageForm, MessageFormat};
 
 use super::rows::walk;
 use super::rules::bound;
+use super::stake::{Account, Budget, RunnerCounts, Stake};
 use crate::message::{
     Answered, AskAhead, CommitPoint, Cursor, Execution, Fingerprint, GivenParameters, Question, Relation,
     Rule, Tell,
@@ -37,6 +41,12 @@ pub struct RunnerLimits {
     pub seen: usize,
     /// Most statements without credit, whatever the edge says.
     pub window_max: u32,
+    /// The server's time that statements may take for one cursor before their results are used.
+    pub cursor_time: Duration,
+    /// The same for all of a program's cursors, with what those that are over have left unused ([`super::stake`]).
+    pub program_time: Duration,
+    /// Bytes of a program's results that are not used: an edge keeps no more than [`super::Limits::result_bytes`] of them.
+    pub program_bytes: usize,
 }
 
 impl Default for RunnerLimits {
@@ -48,6 +58,9 @@ impl Default for RunnerLimits {
             statement_ms: 1_000,
             seen: 65_536,
             window_max: 8_192,
+            cursor_time: Duration::from_secs(10),
+            program_time: Duration::from_secs(30),
+            program_bytes: 12 << 20,
         }
     }
 }
@@ -129,6 +142,14 @@ pub struct Ahead {
     pub answered: Option<Answered>,
 }
 
+impl Ahead {
+    /// What of it travels, about.
+    pub fn bytes(&self) -> usize {
+        let answered = self.answered.as_ref().map_or(0, |told| told.opened.len() + told.ended.len());
+        self.packets.len() + self.opened.len() + answered
+    }
+}
+
 #[derive(Debug)]
 struct Node {
     /// What is asked, without what is nested in it.
@@ -173,6 +194,7 @@ struct Opening {
     /// Statements that were taken and are not done.
     running: u32,
     is_resting: bool,
+    stake: Stake,
 }
 
 /// Runs statements ahead for one conversation.
@@ -182,16 +204,27 @@ pub struct Runner {
     form: MessageForm,
     /// The newest last.
     openings: Vec<Opening>,
+    account: Account,
+    counts: RunnerCounts,
     tells: Vec<Tell>,
 }
 
 /// What a task takes beside its rows and parameters, about.
 const TASK_BYTES: usize = 64;
+/// What a result takes at the edge beside its bytes, about.
+const RESULT_BYTES: usize = 512;
 
 impl Runner {
     /// A runner of a conversation whose messages have this form.
     pub fn new(limits: RunnerLimits, form: MessageForm) -> Runner {
-        Runner { limits, form, openings: Vec::new(), tells: Vec::new() }
+        Runner {
+            limits,
+            form,
+            openings: Vec::new(),
+            account: Account::default(),
+            counts: RunnerCounts::default(),
+            tells: Vec::new(),
+        }
     }
 
     /// The limits.
@@ -271,6 +304,7 @@ impl Runner {
             Some(opening) => {
                 opening.window = opening.window.saturating_add(statements).min(most);
                 opening.is_resting = false;
+                self.account.used(opening.stake.used(statements));
             }
             // Given up meanwhile: nobody is to wait for more.
             None => self.tells.push(Tell::AheadRests { outer: cursor }),
@@ -288,10 +322,56 @@ impl Runner {
     }
 
     fn stop_if(&mut self, is_over: impl Fn(&Opening) -> bool) {
-        for opening in self.openings.iter().filter(|opening| is_over(opening) && !opening.is_resting) {
-            self.tells.push(Tell::AheadRests { outer: opening.cursor });
+        let (over, rest) = std::mem::take(&mut self.openings).into_iter().partition(is_over);
+        self.openings = rest;
+        self.leave(over);
+    }
+
+    /// Nothing more is run for these cursors.
+    fn leave(&mut self, over: Vec<Opening>) {
+        for opening in over {
+            self.lost(opening.stake.time());
+            if !opening.is_resting {
+                self.tells.push(Tell::AheadRests { outer: opening.cursor });
+            }
         }
-        self.openings.retain(|opening| !is_over(opening));
+    }
+
+    fn lost(&mut self, time: Duration) {
+        self.account.lost(time);
+        self.counts.unused = self.counts.unused.saturating_add(time);
+    }
+
+    /// The server was busy for so long with what is run ahead, for this cursor if for one.
+    pub fn took(&mut self, outer: Option<Cursor>, time: Duration) {
+        self.counts.time = self.counts.time.saturating_add(time);
+        match self.openings.iter_mut().find(|opening| Some(opening.cursor) == outer) {
+            Some(opening) => opening.stake.took(time),
+            None => self.lost(time),
+        }
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, now: Duration) {
+        self.account.pass(now);
+    }
+
+    /// What was done since the last call.
+    pub fn take_counts(&mut self) -> RunnerCounts {
+        std::mem::take(&mut self.counts)
+    }
+
+    /// The budget of the program that is used up, if one is.
+    fn spent(&self) -> Option<Budget> {
+        let (mut time, mut bytes) = (self.account.unused(), 0_usize);
+        for Opening { stake, .. } in &self.openings {
+            time = time.saturating_add(stake.time());
+            bytes = bytes.saturating_add(stake.bytes());
+        }
+        if time >= self.limits.program_time {
+            return Some(Budget::ProgramTime);
+        }
+        (bytes >= self.limits.program_bytes).then_some(Budget::ProgramBytes)
     }
 
     /// Nothing more is to be run for any cursor.
@@ -306,15 +386,21 @@ impl Runner {
 
     /// The next statement to be run. Of several cursors the newest comes first: its program works on that.
     pub fn next_work(&mut self) -> Option<Work> {
-        let (form, seen_max) = (self.form, self.limits.seen);
+        let RunnerLimits { seen: seen_max, cursor_time, .. } = self.limits;
+        let (form, spent) = (self.form, self.spent());
         for opening in self.openings.iter_mut().rev() {
-            let work = opening.next_work(form, seen_max);
+            let spent = spent.or_else(|| (opening.stake.time() >= cursor_time).then_some(Budget::CursorTime));
+            let work = if spent.is_none() { opening.next_work(form, seen_max) } else { None };
             if work.is_some() {
                 return work;
             }
-            let has_all = opening.running == 0 && (opening.window == 0 || !opening.has_more_rows);
+            let has_window = opening.window > 0 && spent.is_none();
+            let has_all = opening.running == 0 && !(has_window && opening.has_more_rows);
             if has_all && !opening.is_resting {
                 opening.is_resting = true;
+                if let Some(budget) = spent.filter(|_| opening.would_run()) {
+                    self.counts.count_spent(budget);
+                }
                 self.tells.push(Tell::AheadRests { outer: opening.cursor });
             }
         }
@@ -328,10 +414,15 @@ impl Runner {
             opening.running = opening.running.saturating_sub(1);
         }
         let Ran::Result(result) = ran else {
+            self.counts.failed += 1;
             let Work { blr, message, .. } = work;
             self.tells.push(Tell::NotAhead { outer, rule, blr, parameters: message });
             return;
         };
+        self.counts.ran += 1;
+        if let Some(opening) = self.openings.iter_mut().find(|opening| opening.cursor == outer) {
+            opening.stake.sent(RESULT_BYTES + work.message.len() + result.bytes());
+        }
         let (form, limit) = (self.form, self.limits.queued_bytes);
         if !work.node.below.is_empty()
             && let Some(opening) = self.openings.iter_mut().find(|opening| opening.cursor == outer)
@@ -374,19 +465,17 @@ impl Runner {
             None => Opening::new(cursor, transaction),
         };
         let is_same = opening.transaction == transaction;
-        let opening = if is_same { opening } else { Opening::new(cursor, transaction) };
+        let anew = || Opening { stake: opening.stake, ..Opening::new(cursor, transaction) };
+        let opening = if is_same { opening } else { anew() };
         self.openings.push(opening);
         let last = self.openings.len() - 1;
         &mut self.openings[last]
     }
 
     fn bound(&mut self) {
-        while self.openings.len() > self.limits.openings.max(1) {
-            let oldest = self.openings.remove(0);
-            if !oldest.is_resting {
-                self.tells.push(Tell::AheadRests { outer: oldest.cursor });
-            }
-        }
+        let most = self.limits.openings.max(1);
+        let oldest = self.openings.drain(..self.openings.len().saturating_sub(most)).collect();
+        self.leave(oldest);
         let most = self.limits.window_max;
         for opening in &mut self.openings {
             opening.window = opening.window.min(most);
@@ -408,7 +497,13 @@ impl Opening {
             seen: HashSet::new(),
             running: 0,
             is_resting: false,
+            stake: Stake::default(),
         }
+    }
+
+    /// Whether there is, or may be, something that may be run.
+    fn would_run(&self) -> bool {
+        self.window > 0 && (self.waiting_bytes > 0 || self.has_more_rows)
     }
 
     fn admit(&mut self, nodes: &[Arc<Node>]) {

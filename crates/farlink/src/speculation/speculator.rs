@@ -282,12 +282,12 @@ impl Speculator {
     /// A cursor was closed before its end.
     pub fn closed_early(&mut self, cursor: Cursor) -> Option<Ask> {
         let is_asked_for = self.learner.is_asked_for(cursor);
-        self.learner.rests(cursor);
+        self.learner.stopped(cursor);
         is_asked_for.then_some(Ask::AheadStop { outer: cursor })
     }
 
-    /// Takes what concerns speculation; gives whether it was that.
-    pub fn tell(&mut self, rules: &mut Rules, tell: Tell, now: Duration) -> bool {
+    /// Takes what concerns speculation; gives credit for the origin.
+    pub fn tell(&mut self, rules: &mut Rules, tell: Tell, now: Duration) -> Option<Ask> {
         match tell {
             Tell::Ahead {
                 outer,
@@ -320,17 +320,14 @@ impl Speculator {
                     let gone = self.results.store(key, answer, sight);
                     self.count_gone(rules, &gone);
                 }
-                true
+                None
             }
             Tell::NotAhead { outer, rule, blr, parameters } => {
                 self.learner.told(outer, rule, &blr, &parameters, false);
-                true
+                None
             }
-            Tell::AheadRests { outer } => {
-                self.learner.rests(outer);
-                true
-            }
-            _ => false,
+            Tell::AheadRests { outer } => self.learner.rests(outer),
+            _ => None,
         }
     }
 
@@ -396,7 +393,7 @@ impl Speculator {
                     tally.used += u64::from(is_first);
                     tally.trips_saved += 1;
                 });
-                let credit = if is_first { self.learner.used(answer.outer, answer.rule) } else { None };
+                let credit = if is_first { self.learner.used(answer.outer, answer.rule, now) } else { None };
                 Some((answer, credit))
             }
         }

@@ -11,6 +11,8 @@ use farbird_wire::operation::Operation;
 use super::*;
 use crate::message::{Ask, AskAhead, CommitPoint, Cursor, Execution, Fingerprint, Relation, Tell};
 
+mod budgets;
+
 const FORM: MessageForm = MessageForm::Packed;
 const LONG: MessageType = MessageType::Long { scale: 0 };
 const BIGINT: MessageType = MessageType::Int64 { scale: 0 };
@@ -46,6 +48,9 @@ struct World {
     has_notices: bool,
     /// Works that are run for each trip; all if `None`.
     works: Option<u32>,
+    now: Duration,
+    /// The server's time for each of them.
+    work_time: Duration,
 }
 
 fn numbers(values: impl IntoIterator<Item = i64>) -> Vec<Value> {
@@ -73,6 +78,8 @@ impl World {
             commit: 0,
             has_notices: true,
             works: None,
+            now: Duration::ZERO,
+            work_time: Duration::ZERO,
         };
         // 56 customers, each with two orders and a region; each order with two items.
         world.table("customers", &[LONG, NAME, CHAR8], |_| {
@@ -183,6 +190,9 @@ impl World {
                     answered: None,
                 }),
             };
+            self.now += self.work_time;
+            self.runner.pass(self.now);
+            self.runner.took(Some(work.outer), self.work_time);
             self.runner.done(work, ran);
         }
         self.told();
@@ -190,7 +200,8 @@ impl World {
 
     fn told(&mut self) {
         for tell in self.runner.take_tells() {
-            assert!(self.speculator.tell(&mut self.rules, tell, Duration::ZERO));
+            let credit = self.speculator.tell(&mut self.rules, tell, self.now);
+            self.asks(credit.into_iter().collect());
         }
     }
 
@@ -241,8 +252,7 @@ impl World {
         let newest = self.newest.clone();
         let newest = move |relation: Relation| CommitPoint(newest.get(&relation.0).copied().unwrap_or(0));
         let database = Database { has_notices: self.has_notices, newest: &newest, age_max: None };
-        let (mut verdict, asks) =
-            self.speculator.execute(&mut self.rules, &execute, &database, Duration::ZERO);
+        let (mut verdict, asks) = self.speculator.execute(&mut self.rules, &execute, &database, self.now);
         self.asks(asks);
         loop {
             match verdict {
@@ -253,13 +263,8 @@ impl World {
                 Verdict::Await(awaited) => {
                     let before = self.trips;
                     self.run_ahead();
-                    let (next, asks) = self.speculator.resume(
-                        &mut self.rules,
-                        &awaited,
-                        &execute,
-                        &database,
-                        Duration::ZERO,
-                    );
+                    let (next, asks) =
+                        self.speculator.resume(&mut self.rules, &awaited, &execute, &database, self.now);
                     self.asks(asks);
                     // What waits for what had to be asked for a moment ago has waited for a trip.
                     self.trips = before;

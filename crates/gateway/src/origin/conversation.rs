@@ -71,7 +71,7 @@ pub(super) async fn serve(
 
 /// The origin logs in itself as those whose passwords it has.
 fn conversation(shared: &Shared, channel: Channel, connect: &[u8]) -> Conversation {
-    let limits = shared.options.limits;
+    let limits = shared.changing.lock().limits;
     let has_knowledge = shared.options.knowledge.is_some();
     let mut random = [0; RANDOM_BYTES];
     let credentials = login_of(connect)
@@ -127,6 +127,7 @@ impl TakesReplies for Taker {
         let conversation = &mut talk.conversation;
         conversation.receive(bytes, self.session.hub.now());
         let messages = conversation.take_messages();
+        self.session.shared.count_ahead(conversation);
         if conversation.has_more() {
             self.left.notify_one();
         }
@@ -154,12 +155,17 @@ impl Task<'_> {
     async fn run(&mut self, stream: ServerStream, mut inbox: mpsc::UnboundedReceiver<Item>) {
         let ServerStream { mut reader, mut writer } = stream;
         let mut buffer = vec![0; READ_BYTES];
+        let mut had_room = true;
         loop {
             if self.flush() {
                 break;
             }
             let waiting = self.output.len() - self.written;
             let has_room = self.session.hub.has_room(self.channel);
+            if has_room && !had_room {
+                self.talk.lock().conversation.listens_again(self.session.hub.now());
+            }
+            had_room = has_room;
             tokio::select! {
                 written = writer.write(&self.output[self.written..]), if waiting > 0 => match written {
                     Ok(written) => self.written(written),
@@ -246,6 +252,7 @@ impl Task<'_> {
             Some(AuxiliaryStep::Close) => self.events = None,
             None => {}
         }
+        self.session.shared.count_ahead(conversation);
         let messages = conversation.take_messages();
         if !messages.is_empty() {
             self.session.send(messages);

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use farbird_farlink::link::{GREETING_BYTES_MAX, Greeting, Hello, LinkError, OriginLink};
+use farbird_farlink::speculation::RunnerCounts;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -84,6 +85,7 @@ impl Origin {
             begun: AtomicU64::new(0),
             came: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            ahead: Mutex::new(RunnerCounts::default()),
             clock: Clock::new(),
             programs: AtomicUsize::new(0),
             programs_max: AtomicUsize::new(options.programs_max),
@@ -123,7 +125,7 @@ impl Origin {
     }
 
     /// Looks at the list of trusted ends now rather than within a second, and takes other settings but for where it listens and its
-    /// server: gives the names of those that differ and hold only after a new start. Those of the link hold for new sessions.
+    /// server: gives the names of those that differ and hold only after a new start. Those of the link hold for new sessions, those of running ahead for new programs.
     pub fn reload(&self, options: &OriginOptions) -> Vec<&'static str> {
         self.shared.programs_max.store(options.programs_max, Ordering::Relaxed);
         *self.shared.changing.lock() = options.changing();

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use farbird_farlink::link::{Hello, SessionId, Settings};
 use farbird_farlink::message::{Ask, Channel, ToEdge, ToOrigin};
-use farbird_farlink::origin::Limits;
+use farbird_farlink::origin::{Conversation, Limits};
+use farbird_farlink::speculation::RunnerCounts;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
@@ -72,6 +73,8 @@ pub(super) struct Shared {
     pub(super) begun: AtomicU64,
     pub(super) came: AtomicU64,
     pub(super) refused: AtomicU64,
+    /// What was run ahead since it began.
+    pub(super) ahead: Mutex<RunnerCounts>,
     pub(super) clock: Clock,
     pub(super) programs: AtomicUsize,
     pub(super) programs_max: AtomicUsize,
@@ -86,6 +89,8 @@ pub(super) struct Changing {
     pub(super) shutdown_grace: Duration,
     /// Of sessions that begin from now on.
     pub(super) link: Settings,
+    /// Of programs that come from now on.
+    pub(super) limits: Limits,
     pub(super) credentials: Arc<CredentialsByUser>,
 }
 
@@ -96,6 +101,7 @@ impl OriginOptions {
             transaction_grace: self.transaction_grace,
             shutdown_grace: self.shutdown_grace,
             link: self.link.clone(),
+            limits: self.limits,
             credentials: self.credentials.clone(),
         }
     }
@@ -144,6 +150,14 @@ pub(super) struct Session {
 }
 
 impl Shared {
+    /// Counts what a conversation has run ahead since the last call.
+    pub(super) fn count_ahead(&self, conversation: &mut Conversation) {
+        let counts = conversation.take_ahead_counts();
+        if counts != RunnerCounts::default() {
+            self.ahead.lock().add(&counts);
+        }
+    }
+
     /// Ends the session whose edge has been gone for longest, and for so long that its transactions have been given up. Gives whether there
     /// was one: then there is room for another.
     pub(super) fn make_room(

@@ -53,6 +53,8 @@ impl OriginShown {
             came: shared.came.load(Ordering::Relaxed),
             refused: shared.refused.load(Ordering::Relaxed),
             channel_window: changing.link.channel_window,
+            ahead: *shared.ahead.lock(),
+            ahead_limits: changing.limits.ahead,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use farbird_farlink::link::Health;
+use farbird_farlink::speculation::{Budget, RunnerCounts, RunnerLimits};
 use farbird_status::metrics::Metrics;
 use serde_json::{Value, json};
 
@@ -26,6 +27,9 @@ pub(crate) struct OriginFacts {
     /// Edges and programs that were turned away.
     pub(crate) refused: u64,
     pub(crate) channel_window: u32,
+    /// What was run ahead.
+    pub(crate) ahead: RunnerCounts,
+    pub(crate) ahead_limits: RunnerLimits,
 }
 
 /// A session with an edge.
@@ -49,6 +53,17 @@ impl OriginFacts {
                 })
             })
             .collect();
+        let (ahead, limits) = (&self.ahead, &self.ahead_limits);
+        let spent: Vec<Value> = Budget::ALL
+            .iter()
+            .zip(ahead.spent)
+            .map(|(budget, times)| json!({ "budget": budget.name(), "times": times }))
+            .collect();
+        let ahead = json!({
+            "ran": ahead.ran, "failed": ahead.failed, "us": micros(ahead.time), "unused_us": micros(ahead.unused),
+            "spent": spent, "cursor_us": micros(limits.cursor_time), "program_us": micros(limits.program_time),
+            "program_bytes": limits.program_bytes,
+        });
         json!({
             "end": "origin",
             "name": self.name,
@@ -63,6 +78,7 @@ impl OriginFacts {
             "programs_max": self.programs_max,
             "came": self.came,
             "refused": self.refused,
+            "ahead": ahead,
         })
     }
 
@@ -85,6 +101,21 @@ impl OriginFacts {
         metrics.family("session_bytes", "gauge", help, &both);
         let help = "Bytes of messages that wait for edges.";
         metrics.gauge("queued_bytes", help, sum(|health| health.queued_bytes as u64));
+        let ahead = &self.ahead;
+        let ran: [(&[(&str, &str)], f64); 2] =
+            [(&[("result", "sent")], ahead.ran as f64), (&[("result", "none")], ahead.failed as f64)];
+        let help = "Statements run ahead, and whether they gave a result.";
+        metrics.family("ahead_total", "counter", help, &ran);
+        let help = "The server's time for statements run ahead.";
+        metrics.family("ahead_seconds_total", "counter", help, &[(&[], ahead.time.as_secs_f64())]);
+        let help = "Of it, what was left unused when a cursor was over.";
+        metrics.family("ahead_unused_seconds_total", "counter", help, &[(&[], ahead.unused.as_secs_f64())]);
+        let by: Vec<[(&str, &str); 1]> =
+            Budget::ALL.iter().map(|budget| [("budget", budget.name())]).collect();
+        let spent: Vec<(&[(&str, &str)], f64)> =
+            by.iter().zip(ahead.spent).map(|(label, times)| (label.as_slice(), times as f64)).collect();
+        let help = "Times that nothing more was run ahead because a budget was used up.";
+        metrics.family("ahead_spent_total", "counter", help, &spent);
         metrics.text()
     }
 }
@@ -115,11 +146,24 @@ mod tests {
             came: 3,
             refused: 0,
             channel_window: 1,
+            ahead: RunnerCounts {
+                ran: 3,
+                failed: 1,
+                time: Duration::from_millis(1_500),
+                unused: Duration::ZERO,
+                spent: [0, 2, 0],
+            },
+            ahead_limits: RunnerLimits::default(),
         };
         let metrics = facts.metrics();
         let written = documented(include_str!("../../../../docs/farlink.md"), "farbird_origin");
         assert_eq!(checked(&metrics), written, "left: /metrics, right: docs/farlink.md");
         assert!(metrics.contains("farbird_origin_links_up 1\n"), "{metrics}");
         assert!(metrics.contains("farbird_origin_session_bytes{direction=\"sent\"} 12\n"), "{metrics}");
+        assert!(metrics.contains("farbird_origin_ahead_seconds_total 1.5\n"), "{metrics}");
+        assert!(
+            metrics.contains("farbird_origin_ahead_spent_total{budget=\"program_time\"} 2\n"),
+            "{metrics}"
+        );
     }
 }
