@@ -47,6 +47,12 @@ impl AccessChoice {
     pub(crate) fn of_all(access: Access, rows: f64, cost: f64) -> AccessChoice {
         AccessChoice { access, rows, cost, rows_cost: 0.0, order: 1.0, conditions: Vec::new() }
     }
+
+    /// Those of the conditions that it was chosen by which it makes no use of.
+    pub(crate) fn left_over<'c>(&self, conditions: &'c [Expression]) -> impl Iterator<Item = &'c Expression> {
+        let conditions = conditions.iter().enumerate();
+        conditions.filter(|(number, _)| !self.conditions.contains(number)).map(|(_, condition)| condition)
+    }
 }
 
 /// Rows that indexes name.

@@ -84,7 +84,7 @@ const KEY_COMPARED: f64 = 0.1;
 const KEPT_SCAN_TIMES: f64 = 6.0;
 /// That there may be more rows than are thought: a unique key is preferred.
 pub(crate) const NOT_UNIQUE: f64 = 0.3;
-/// Rows that are read until one is a partner, more or less.
+/// Rows that are read at least until one is a partner, more or less.
 const FIRST_ROWS: f64 = 2.0;
 
 /// A table may grow after its plan is made: no scan is taken to read fewer rows than this.
@@ -139,9 +139,12 @@ pub(crate) fn blocks_of(rows: f64, all_rows: f64, blocks: f64, order: f64) -> f6
     (scattered * (1.0 - part) + together * part).clamp(1.0, blocks.max(1.0))
 }
 
-/// Looking for a first partner by an index: the others are not read.
-pub(crate) fn first_by_index(rows: f64, order: f64, blocks: f64) -> f64 {
-    index(1.0, rows.min(FIRST_ROWS), order, blocks)
+/// Looking for a first partner by an index, among so many rows of which conditions leave a part: those behind it are not read. Where
+/// the conditions leave few most rows that are looked up have no partner, and all that the index finds are read.
+pub(crate) fn first_by_index(rows: f64, part: f64, order: f64, blocks: f64) -> f64 {
+    let part = part.clamp(f64::EPSILON, 1.0);
+    let until_first = (1.0 - (1.0 - part).powf(rows)) / part;
+    index(1.0, rows.min(until_first.max(FIRST_ROWS)), order, blocks)
 }
 
 /// A hash join of so many rows on the side that is built and on the side that asks, without reading them; whether those that ask come

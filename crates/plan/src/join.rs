@@ -434,8 +434,12 @@ impl<'a> JoinPlanner<'a> {
             let choice = self.lookup(*source, &available, &conditions)?;
             Some(match member.adds() {
                 false => {
+                    let of_member = choice
+                        .left_over(&conditions)
+                        .filter(|condition| self.sources_of(condition).is_subset(&member.own));
                     let cost = choice.cost.min(cost::first_by_index(
                         choice.rows,
+                        self.estimator.selectivity(of_member),
                         0.0,
                         self.estimator.blocks(*source),
                     ));
