@@ -9,6 +9,7 @@ mod auxiliary;
 mod program;
 mod shared;
 mod shown;
+mod spill;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -35,6 +36,7 @@ use crate::transport::Dialer;
 
 use shared::{Begun, Item, Known, Shared};
 use shown::EdgeShown;
+use spill::SpillFile;
 
 pub use shared::EdgeOptions;
 
@@ -273,6 +275,9 @@ impl Shared {
             options,
         });
         shared.site.name_commits_from(u128::from_le_bytes(names));
+        if let Some(folder) = &shared.options.spill_folder {
+            shared.site.spill_to(Arc::new(SpillFile::new(folder)));
+        }
         shared.load_rules();
         let mut others = JoinSet::new();
         others.spawn(shared.clone().keep_linked(dialer));

@@ -73,6 +73,10 @@ pub struct EdgeSettings {
     pub row_memory_mib: Option<usize>,
     /// BLOBs that have come, of all programs.
     pub blob_memory_mib: Option<usize>,
+    /// What of both is kept in a file where it has no room in memory, of all programs; 0: nothing.
+    pub spill_mib: Option<usize>,
+    /// In which folder that file is.
+    pub spill_folder: Option<PathBuf>,
     /// Largest BLOB that comes with its row.
     pub inline_blob_kib: Option<usize>,
     /// Transactions begin and end at the server before the program is answered.
@@ -194,7 +198,22 @@ impl EdgeSettings {
             rules_saved_every: RULES_SAVED_EVERY,
             link: self.link.settings()?,
             limits: self.limits()?,
+            spill_folder: self.spill_folder()?,
         })
+    }
+
+    /// The folder of the file in which rows and BLOBs are kept that have no room in memory, if there is to be one.
+    fn spill_folder(&self) -> Result<Option<PathBuf>, SettingsError> {
+        let wrong = |reason| Err(SettingsError::Value { setting: "spill-folder", reason });
+        match &self.spill_folder {
+            Some(_) if self.spill_mib == Some(0) => {
+                wrong("with spill-mib = 0 nothing is kept there".to_owned())
+            }
+            Some(folder) if !folder.is_dir() => wrong(format!("{} is no folder", folder.display())),
+            Some(folder) => Ok(Some(folder.clone())),
+            None if self.spill_mib == Some(0) => Ok(None),
+            None => Ok(Some(std::env::temp_dir())),
+        }
     }
 
     fn limits(&self) -> Result<edge::Limits, SettingsError> {
@@ -202,6 +221,10 @@ impl EdgeSettings {
         let mib = |setting, value: Option<usize>, default| match value {
             Some(mib) => bytes(setting, mib, 1, 65_536),
             None => Ok(default),
+        };
+        let spill_bytes = match self.spill_mib {
+            Some(mib) => bytes("spill-mib", mib, 0, 1 << 20)?,
+            None => default.spill_bytes,
         };
         let blob_bytes = match self.inline_blob_kib {
             // It must fit into one message with what is around it.
@@ -235,6 +258,8 @@ impl EdgeSettings {
             statement_bytes: mib("statement-cache-mib", self.statement_cache_mib, default.statement_bytes)?,
             edge_row_bytes: mib("row-memory-mib", self.row_memory_mib, default.edge_row_bytes)?,
             edge_blob_bytes: mib("blob-memory-mib", self.blob_memory_mib, default.edge_blob_bytes)?,
+            spill_bytes,
+            program_spill_bytes: spill_bytes / 4,
             blob_bytes,
             strict_transactions: self.strict_transactions.unwrap_or(default.strict_transactions),
             deferred_prepare,
@@ -434,6 +459,13 @@ mod tests {
         ] {
             assert!(edge(wrong).unwrap().limits().is_err(), "{wrong}");
         }
+        let spill = |text: &str| edge(text).unwrap().limits().unwrap().spill_bytes;
+        assert_eq!((spill(""), spill("spill-mib = 5"), spill("spill-mib = 0")), (1 << 30, 5 << 20, 0));
+        let folder = |text: &str| edge(text).unwrap().spill_folder();
+        assert_eq!(folder("").unwrap(), Some(std::env::temp_dir()));
+        assert_eq!(folder("spill-mib = 0").unwrap(), None);
+        assert!(folder("spill-folder = \"/no/such/folder\"").is_err());
+        assert!(folder("spill-mib = 0\nspill-folder = \"/\"").is_err());
         for wrong in ["window-mib = 0", "compression-level = 99", "ping-seconds = 9\nsilence-seconds = 9"] {
             assert!(edge(&format!("[link]\n{wrong}")).unwrap().link.settings().is_err(), "{wrong}");
         }

@@ -106,6 +106,8 @@ impl Links {
             deferred_prepare: Some(options.deferred_prepare),
             optimistic_writes: Some(options.optimistic_writes),
             programs_max: Some(CONNECTIONS_MAX),
+            // A program's own connections leave no files behind them, not even such without a name.
+            spill_mib: Some(0),
             ..EdgeSettings::default()
         };
         let mut options = settings.options().map_err(|error| failed(site, &error.to_string()))?;

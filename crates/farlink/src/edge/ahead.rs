@@ -16,6 +16,7 @@ use super::effect::Effect;
 use super::held::Held;
 use super::objects::{CursorPlace, LocalExecution};
 use super::program::Answer;
+use super::spill::HeldRows;
 use super::statement_cache::{Described, Shape};
 use crate::message::{Ask, AskAhead, Cursor, End, Execution, RequestId, Tell};
 use crate::speculation::{self, Database, Facts, Speculator, StatementText, Verdict};
@@ -186,7 +187,7 @@ impl Program {
         }
         let mut rows = Rows::new(cursor, transaction.0, shape);
         rows.is_local = true;
-        rows.add(answer.packets, Some(End::Complete));
+        rows.add(HeldRows::uncounted(answer.packets), Some(End::Complete));
         self.openings.insert(cursor, execute.statement.0);
         let requests = self.requests;
         if let Some(statement) = self.objects.statement(execute.statement.0) {

@@ -59,6 +59,26 @@ impl Contents {
         self.is_whole = is_last;
     }
 
+    /// All of a BLOB whose segments came so.
+    pub(super) fn whole(facts: BlobFacts, segments: &[u8]) -> Contents {
+        let mut contents = Contents { facts: Some(facts), ..Contents::default() };
+        contents.append(segments, true);
+        contents
+    }
+
+    /// The segments of a BLOB that is whole, each behind its length.
+    pub(super) fn segments(&self) -> Vec<u8> {
+        let mut segments = Vec::with_capacity(self.bytes.len() + HEAD_BYTES * self.lengths.len());
+        let mut rest = self.bytes.as_slice();
+        for length in &self.lengths {
+            let (segment, behind) = rest.split_at_checked(usize::from(*length)).unwrap_or((rest, &[]));
+            segments.extend_from_slice(&length.to_le_bytes());
+            segments.extend_from_slice(segment);
+            rest = behind;
+        }
+        segments
+    }
+
     /// Memory that it takes.
     pub(super) fn memory(&self) -> usize {
         self.bytes.len() + self.rest.len() + 2 * self.lengths.len() + size_of::<Contents>()

@@ -5,6 +5,7 @@
 //! ahead, together with the first. What is written into them goes quietly: should it fail, so does what uses the BLOB.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_types::{BlobId, Error, isc};
 use farbird_wire::clumplet::{ClumpletReader, bpb};
@@ -15,9 +16,10 @@ use super::Program;
 use super::blob_contents::{Contents, Place};
 use super::counters::Saved;
 use super::effect::{Effect, MadeBlob};
-use super::objects::{Blob, BlobKind, Coming, Object, Spare};
+use super::objects::{Blob, BlobKind, Coming, KeptBlob, Object, Spare, Transaction};
 use super::program::Answer;
-use crate::message::{Ask, RequestId};
+use super::site::Site;
+use crate::message::{Ask, BlobFacts, RequestId};
 
 /// Whether a BLOB opened with this BPB is read as it is stored.
 fn reads_as_stored(bytes: &[u8]) -> bool {
@@ -26,32 +28,60 @@ fn reads_as_stored(bytes: &[u8]) -> bool {
 }
 
 impl Program {
-    /// Keeps the contents of a BLOB until its transaction ends, or there is no room any more.
-    pub(super) fn keep_blob(&mut self, transaction: u16, blob: u64, contents: Contents) {
+    /// Keeps a BLOB until its transaction ends: in memory, where the oldest makes room for it by being kept outside; if nothing more has room
+    /// there, the oldest is dropped. `segments` are those that came.
+    pub(super) fn keep_blob(&mut self, transaction: u16, blob: u64, facts: BlobFacts, segments: &[u8]) {
+        let contents = Contents::whole(facts, segments);
         let bytes = contents.memory();
-        let limits = self.site.limits();
-        let (program_max, mut program) = (limits.program_blob_bytes, self.blob_bytes);
+        let (program_max, now) = (self.site.limits().program_blob_bytes, self.now);
         let site = Arc::clone(&self.site);
         let Some(transaction) = self.objects.transaction(transaction) else { return };
-        while program.saturating_add(bytes) > program_max {
-            let Some(oldest) = transaction.blob_order.pop_front() else { return };
-            if let Some(gone) = transaction.blobs.remove(&oldest) {
-                program = program.saturating_sub(gone.memory());
-                site.give_back_blob(gone.memory());
-                site.count(|counters| counters.blobs_evicted += 1);
-            }
+        let mut program = self.blob_bytes;
+        while program.saturating_add(bytes) > program_max
+            && let Some(oldest) = transaction.blob_order.pop_front()
+        {
+            let freed = make_room(transaction, oldest, &site, now);
+            program = program.saturating_sub(freed);
+            site.give_back_blob(freed);
         }
         self.blob_bytes = program;
-        if !site.take_blob_room(bytes) {
-            return;
-        }
-        self.blob_bytes += bytes;
-        if let Some(before) = transaction.blobs.insert(blob, Arc::new(contents)) {
-            self.blob_bytes = self.blob_bytes.saturating_sub(before.memory());
-            site.give_back_blob(before.memory());
+        let fits = program.saturating_add(bytes) <= program_max && site.take_blob_room(bytes);
+        let kept = if fits {
+            self.blob_bytes += bytes;
+            KeptBlob::Inside(Arc::new(contents))
         } else {
-            transaction.blob_order.push_back(blob);
+            let Some(outside) = site.spill_blob(segments, now) else {
+                return site.count(|counters| counters.blobs_evicted += 1);
+            };
+            KeptBlob::Outside(facts, outside)
+        };
+        let before = transaction.blobs.insert(blob, kept);
+        let freed = before.as_ref().map_or(0, KeptBlob::memory);
+        self.blob_bytes = self.blob_bytes.saturating_sub(freed);
+        site.give_back_blob(freed);
+        let was_inside = matches!(before, Some(KeptBlob::Inside(_)));
+        match (was_inside, fits) {
+            (false, true) => transaction.blob_order.push_back(blob),
+            (true, false) => transaction.blob_order.retain(|of| *of != blob),
+            _ => {}
         }
+    }
+
+    /// The contents of a BLOB that has come with its row.
+    fn kept_blob(&mut self, transaction: u16, blob: u64) -> Option<Arc<Contents>> {
+        let transaction = self.objects.transaction(transaction)?;
+        let read = match transaction.blobs.get(&blob)? {
+            KeptBlob::Inside(contents) => return Some(Arc::clone(contents)),
+            KeptBlob::Outside(facts, outside) => {
+                outside.read().map(|segments| Contents::whole(*facts, &segments))
+            }
+        };
+        if read.is_err() {
+            // The server has it still.
+            transaction.blobs.remove(&blob);
+            self.site.count(|counters| counters.blobs_evicted += 1);
+        }
+        read.ok().map(Arc::new)
     }
 
     pub(super) fn open_blob(&mut self, request: &Request, transaction: Handle, blob: BlobId, bpb: &[u8]) {
@@ -59,11 +89,10 @@ impl Program {
             return self.refuse(isc::TOO_MANY_HANDLES);
         };
         self.objects.set_latest(Some(handle));
-        let known = self.objects.transaction(transaction.0);
-        let Some(known) = known.filter(|_| reads_as_stored(bpb)) else {
+        if self.objects.transaction(transaction.0).is_none() || !reads_as_stored(bpb) {
             return self.ask_for_blob(request, handle, transaction.0, MadeBlob::Opened);
-        };
-        if let Some(contents) = known.blobs.get(&blob.0).cloned() {
+        }
+        if let Some(contents) = self.kept_blob(transaction.0, blob.0) {
             let kind = BlobKind::Held { contents, place: Place::default() };
             let blob = Blob { transaction: transaction.0, kind, reserved: None };
             self.objects.set(handle, Object::Blob(Box::new(blob)));
@@ -343,6 +372,24 @@ impl Program {
             _ => {}
         }
     }
+}
+
+/// Keeps a BLOB outside of memory, or drops it; gives what it took.
+fn make_room(transaction: &mut Transaction, blob: u64, site: &Site, now: Duration) -> usize {
+    let Some(KeptBlob::Inside(contents)) = transaction.blobs.get(&blob) else { return 0 };
+    let freed = contents.memory();
+    let outside = contents.facts.and_then(|facts| {
+        let outside = site.spill_blob(&contents.segments(), now)?;
+        Some(KeptBlob::Outside(facts, outside))
+    });
+    match outside {
+        Some(outside) => drop(transaction.blobs.insert(blob, outside)),
+        None => {
+            transaction.blobs.remove(&blob);
+            site.count(|counters| counters.blobs_evicted += 1);
+        }
+    }
+    freed
 }
 
 /// The answer to a question about a BLOB; `None` if it depends on what has not come.

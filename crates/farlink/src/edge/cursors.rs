@@ -8,6 +8,7 @@ use farbird_wire::packet::{FetchResponse, Reply, encode_fetch_row};
 use farbird_wire::protocol::ProtocolVersion;
 use farbird_wire::xdr::{DecodeError, Reader};
 
+use super::spill::HeldRows;
 use super::statement_cache::Shape;
 use crate::message::{Cursor, End};
 
@@ -46,7 +47,7 @@ pub(super) struct Rows {
 
 #[derive(Debug)]
 struct Chunk {
-    packets: Vec<u8>,
+    packets: HeldRows,
     /// How much of them the program has.
     at: usize,
     blob_bytes: usize,
@@ -66,6 +67,21 @@ pub(super) struct Fetched {
     pub(super) rows: usize,
     /// Whether what ends the batch was given, too; if not, further rows are to come.
     pub(super) is_done: bool,
+}
+
+/// Why rows that are here cannot be given.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotGiven {
+    /// The origin's packets are damaged.
+    Damaged(DecodeError),
+    /// They were not in memory, and cannot be read.
+    Lost,
+}
+
+impl From<DecodeError> for NotGiven {
+    fn from(error: DecodeError) -> NotGiven {
+        NotGiven::Damaged(error)
+    }
 }
 
 impl Rows {
@@ -92,7 +108,7 @@ impl Rows {
     }
 
     /// Rows came.
-    pub(super) fn add(&mut self, packets: Vec<u8>, end: Option<End>) {
+    pub(super) fn add(&mut self, packets: HeldRows, end: Option<End>) {
         let blob_bytes = std::mem::take(&mut self.blob_bytes);
         if !packets.is_empty() || blob_bytes > 0 {
             self.chunks.push_back(Chunk { packets, at: 0, blob_bytes });
@@ -116,13 +132,13 @@ impl Rows {
     /// same `count` until then.
     ///
     /// # Errors
-    /// The origin's packets are damaged.
+    /// [`NotGiven`].
     pub(super) fn fetch(
         &mut self,
         count: usize,
         version: ProtocolVersion,
         out: &mut Vec<u8>,
-    ) -> Result<Fetched, DecodeError> {
+    ) -> Result<Fetched, NotGiven> {
         let rows = self.give_rows(count.saturating_sub(self.batch.rows), version, out)?;
         let is_done = self.end_batch(count, version, out);
         if is_done {
@@ -137,13 +153,14 @@ impl Rows {
         count: usize,
         version: ProtocolVersion,
         out: &mut Vec<u8>,
-    ) -> Result<usize, DecodeError> {
+    ) -> Result<usize, NotGiven> {
         let form = MessageForm::of_sql(version);
         let mut given = 0;
         while given < count
             && let (Some(chunk), Some(shape)) = (self.chunks.front_mut(), &self.shape)
         {
-            let rest = chunk.packets.get(chunk.at..).unwrap_or_default();
+            let packets = chunk.packets.bring().map_err(|_| NotGiven::Lost)?;
+            let (whole, rest) = (packets.len(), packets.get(chunk.at..).unwrap_or_default());
             let (bytes, rows) = measure_rows(rest, &shape.format, form, count - given)?;
             let packets = rest.get(..bytes).unwrap_or_default();
             match &self.wanted {
@@ -155,9 +172,9 @@ impl Rows {
             self.taken += bytes;
             self.batch.rows += rows;
             self.batch.bytes += bytes;
-            if chunk.at < chunk.packets.len() {
+            if chunk.at < whole {
                 if rows == 0 {
-                    return Err(DecodeError::BadValue { offset: chunk.at, value: 0 });
+                    return Err(DecodeError::BadValue { offset: chunk.at, value: 0 }.into());
                 }
                 continue;
             }
@@ -263,10 +280,10 @@ mod tests {
     fn as_many_rows_as_asked_for_and_no_more() {
         let (mut rows, format) = opened();
         assert_eq!(fetched(&mut rows, 2), (waiting(0), Vec::new()));
-        rows.add(rows_of(&[1, 2, 3], &format), None);
+        rows.add(HeldRows::uncounted(rows_of(&[1, 2, 3], &format)), None);
         let expected = [rows_of(&[1, 2], &format), END_OF_BATCH.to_vec()].concat();
         assert_eq!(fetched(&mut rows, 2), (done(2), expected));
-        rows.add(rows_of(&[4], &format), Some(End::Complete));
+        rows.add(HeldRows::uncounted(rows_of(&[4], &format)), Some(End::Complete));
         let expected = [rows_of(&[3, 4], &format), END_OF_CURSOR.to_vec()].concat();
         assert_eq!(fetched(&mut rows, 10), (done(2), expected));
         assert_eq!(fetched(&mut rows, 10), (done(0), END_OF_CURSOR.to_vec()));
@@ -275,14 +292,14 @@ mod tests {
     #[test]
     fn a_batch_is_whole_however_its_rows_come() {
         let (mut rows, format) = opened();
-        rows.add(rows_of(&[1, 2], &format), None);
+        rows.add(HeldRows::uncounted(rows_of(&[1, 2], &format)), None);
         assert_eq!(fetched(&mut rows, 4), (waiting(2), rows_of(&[1, 2], &format)));
         assert_eq!(fetched(&mut rows, 4), (waiting(0), Vec::new()));
-        rows.add(rows_of(&[3, 4, 5], &format), None);
+        rows.add(HeldRows::uncounted(rows_of(&[3, 4, 5], &format)), None);
         let expected = [rows_of(&[3, 4], &format), END_OF_BATCH.to_vec()].concat();
         assert_eq!(fetched(&mut rows, 4), (done(2), expected));
         assert_eq!(fetched(&mut rows, 4), (waiting(1), rows_of(&[5], &format)));
-        rows.add(Vec::new(), Some(End::Complete));
+        rows.add(HeldRows::uncounted(Vec::new()), Some(End::Complete));
         assert_eq!(fetched(&mut rows, 4), (done(0), END_OF_CURSOR.to_vec()));
     }
 
@@ -290,16 +307,16 @@ mod tests {
     fn a_batch_of_many_bytes_may_end_early() {
         let (mut rows, format) = opened();
         let numbers: Vec<i32> = (0..40_000).collect();
-        rows.add(rows_of(&numbers, &format), None);
+        rows.add(HeldRows::uncounted(rows_of(&numbers, &format)), None);
         assert_eq!(fetched(&mut rows, 65_535).0, done(40_000));
-        rows.add(rows_of(&[1], &format), None);
+        rows.add(HeldRows::uncounted(rows_of(&[1], &format)), None);
         assert_eq!(fetched(&mut rows, 65_535).0, waiting(1));
     }
 
     #[test]
     fn an_error_comes_behind_the_rows_before_it() {
         let (mut rows, format) = opened();
-        rows.add(rows_of(&[1], &format), Some(End::Failed(vec![0, 0, 0, 9])));
+        rows.add(HeldRows::uncounted(rows_of(&[1], &format)), Some(End::Failed(vec![0, 0, 0, 9])));
         let expected = [rows_of(&[1], &format), vec![0, 0, 0, 9]].concat();
         assert_eq!(fetched(&mut rows, 10), (done(1), expected));
         assert!(rows.has_failed());
@@ -311,7 +328,7 @@ mod tests {
         let packets = rows_of(&[1, 2, 3, 4], &format);
         let row = packets.len() / 4;
         rows.add_blob(100);
-        rows.add(packets, None);
+        rows.add(HeldRows::uncounted(packets), None);
         fetched(&mut rows, 2);
         assert_eq!(rows.take_credit(8 * row), Some(2 * row));
         fetched(&mut rows, 2);
@@ -324,7 +341,7 @@ mod tests {
         let (mut rows, format) = opened();
         let wanted = Arc::new(MessageFormat::from_columns([MessageType::Int64 { scale: 0 }]));
         rows.wanted = Some(Arc::clone(&wanted));
-        rows.add(rows_of(&[7], &format), None);
+        rows.add(HeldRows::uncounted(rows_of(&[7], &format)), None);
         let mut expected = Vec::new();
         encode_fetch_row(&wanted, VERSION, &[Value::integer(7)], &mut expected).unwrap();
         expected.extend_from_slice(&END_OF_BATCH);
@@ -336,10 +353,10 @@ mod tests {
         let (mut rows, format) = opened();
         let mut packets = rows_of(&[1], &format);
         packets.pop();
-        rows.add(packets, None);
+        rows.add(HeldRows::uncounted(packets), None);
         assert!(rows.fetch(1, VERSION, &mut Vec::new()).is_err());
         let (mut rows, _) = opened();
-        rows.add(vec![0; 40], None);
+        rows.add(HeldRows::uncounted(vec![0; 40]), None);
         assert!(rows.fetch(1, VERSION, &mut Vec::new()).is_err());
     }
 }

@@ -14,7 +14,7 @@ pub struct Limits {
     pub cursor_bytes: usize,
     /// The least that a cursor is granted, when programs or the edge have reached their limits: without any there were no rows.
     pub cursor_bytes_least: usize,
-    /// The same for all cursors of a program.
+    /// The same for all cursors of a program, but for what may be kept outside of memory.
     pub program_row_bytes: usize,
     /// The same for all programs.
     pub edge_row_bytes: usize,
@@ -24,6 +24,10 @@ pub struct Limits {
     pub program_blob_bytes: usize,
     /// The same for all programs.
     pub edge_blob_bytes: usize,
+    /// Bytes of rows and BLOBs beyond those in memory that are kept elsewhere, of all programs; nothing is if nobody has said where.
+    pub spill_bytes: usize,
+    /// Bytes of rows that a program may have there.
+    pub program_spill_bytes: usize,
     /// Bytes of a BLOB that came alone and that the origin may have sent and the program not taken.
     pub opened_blob_bytes: usize,
     /// Bytes that a program may write into BLOBs before one of its requests waits for the origin.
@@ -69,6 +73,8 @@ impl Default for Limits {
             blob_bytes: 256 << 10,
             program_blob_bytes: 32 << 20,
             edge_blob_bytes: 256 << 20,
+            spill_bytes: 1 << 30,
+            program_spill_bytes: 256 << 20,
             opened_blob_bytes: 4 << 20,
             quiet_bytes: 4 << 20,
             spare_blobs: 32,

@@ -26,6 +26,7 @@
 //! | `objects` | handles |
 //! | `cursors` | pushed rows |
 //! | `blob_contents` | contents of a BLOB, and reading in them |
+//! | `spill` | rows and BLOBs that have no room in memory |
 //! | `statement_cache` | descriptions of statements |
 //! | `text_shape` | what a text alone tells of its description |
 //! | `information` | questions whose answers cannot change |
@@ -57,6 +58,7 @@ mod questions;
 mod record;
 mod replies;
 mod site;
+mod spill;
 mod statement_cache;
 mod statements;
 mod text_shape;
@@ -73,3 +75,4 @@ pub use limits::Limits;
 pub use program::Program;
 pub use record::{AnsweredBy, ENTRIES_MAX, Entry, Record, Standing, Sums, Verb};
 pub use site::{Memory, Site};
+pub use spill::{SpillPlace, SpillStore, Spilled};

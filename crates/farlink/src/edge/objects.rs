@@ -15,8 +15,9 @@ use super::blob_contents::{Contents, Place};
 use super::cursors::Rows;
 use super::information::Kept;
 use super::record::Standing;
+use super::spill::Outside;
 use super::statement_cache::{Described, Key};
-use crate::message::{Answered, Cursor, Fingerprint, Question, Relation, RequestId};
+use crate::message::{Answered, BlobFacts, Cursor, Fingerprint, Question, Relation, RequestId};
 
 /// Between the last handle of a program and "the latest".
 const RESERVED: RangeInclusive<u16> = HANDLES_MAX + 1..=Handle::LATEST.0 - 1;
@@ -52,13 +53,32 @@ pub(super) struct Transaction {
     pub(super) undone: u32,
     /// What the server has said of it and stays.
     pub(super) information: Kept,
-    /// Contents of BLOBs that came with rows, and the order in which they came.
-    pub(super) blobs: HashMap<u64, Arc<Contents>>,
+    /// Contents of BLOBs that came with rows.
+    pub(super) blobs: HashMap<u64, KeptBlob>,
+    /// Those of them that are in memory, in the order in which they came.
     pub(super) blob_order: VecDeque<u64>,
     /// BLOBs made before the program asks for them.
     pub(super) spares: VecDeque<Spare>,
     /// How many BLOBs the program has made.
     pub(super) created: usize,
+}
+
+/// The contents of a BLOB that came with its row.
+#[derive(Debug)]
+pub(super) enum KeptBlob {
+    Inside(Arc<Contents>),
+    /// Outside of memory: as they came.
+    Outside(BlobFacts, Outside),
+}
+
+impl KeptBlob {
+    /// Memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            KeptBlob::Inside(contents) => contents.memory(),
+            KeptBlob::Outside(..) => 0,
+        }
+    }
 }
 
 /// A BLOB that nobody has asked for yet.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use farbird_types::{Error, isc};
@@ -61,6 +62,8 @@ pub struct Program {
     pub(super) unanswered_bytes: usize,
     /// Bytes of rows that the origin may send, of all cursors.
     pub(super) granted_rows: usize,
+    /// Bytes of rows that have come and are in memory.
+    pub(super) rows_in_memory: Arc<AtomicUsize>,
     /// Bytes of BLOBs that are kept.
     pub(super) blob_bytes: usize,
     /// BLOBs made in the transaction before.
@@ -134,6 +137,7 @@ impl Program {
             quiet_bytes: 0,
             unanswered_bytes: 0,
             granted_rows: 0,
+            rows_in_memory: Arc::default(),
             blob_bytes: 0,
             blobs_before: 0,
             now: Duration::ZERO,

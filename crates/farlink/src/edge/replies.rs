@@ -6,7 +6,6 @@ use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use super::Program;
 use super::attachment::{Auxiliary, Facts};
-use super::blob_contents::Contents;
 use super::effect::Effect;
 use super::objects::{Blob, BlobKind, CursorPlace, Object, Transaction};
 use super::program::Answer;
@@ -262,7 +261,7 @@ impl Program {
         if let CursorPlace::Pushed(rows) = &mut statement.cursor
             && rows.cursor == cursor
         {
-            rows.add(packets, end);
+            rows.add(self.site.hold_rows(packets, &self.rows_in_memory, self.now), end);
         }
     }
 
@@ -288,11 +287,11 @@ impl Program {
         rows.add_blob(segments.len());
         let transaction = rows.transaction;
         // With rows BLOBs come whole.
-        if offset == 0 && is_last && facts.is_some() {
-            let mut contents = Contents::default();
-            contents.facts = facts;
-            contents.append(segments, true);
-            self.keep_blob(transaction, blob, contents);
+        if offset == 0
+            && is_last
+            && let Some(facts) = facts
+        {
+            self.keep_blob(transaction, blob, facts, segments);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the programs of one edge share.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use farbird_wire::packet::{Attach, Reply, Response};
 
 use super::counters::{Counters, Saved, TextCounters};
 use super::greeting::{Greeting, can_be_given_again, with_challenge};
+use super::spill::{HeldRows, Outside, RowBounds, Spill, SpillStore, Spilled, What};
 use super::statement_cache::{Described, Key, StatementCache};
 use super::usual::Usual;
 use super::{Limits, information};
@@ -20,6 +22,7 @@ pub struct Site {
     limits: RwLock<Limits>,
     shared: Mutex<Shared>,
     rules: Mutex<Rules>,
+    spill: Spill,
 }
 
 #[derive(Debug, Default)]
@@ -92,13 +95,25 @@ pub struct Memory {
     pub blobs: usize,
     /// Writes that were answered as done and are not.
     pub writes: usize,
+    /// Outside of memory: rows and BLOBs.
+    pub spilled: Spilled,
 }
 
 impl Site {
     /// A site that knows nothing yet.
     pub fn new(limits: Limits) -> Arc<Site> {
         let rules = Mutex::new(Rules::new(limits.speculation));
-        Arc::new(Site { limits: RwLock::new(limits), shared: Mutex::default(), rules })
+        Arc::new(Site {
+            limits: RwLock::new(limits),
+            shared: Mutex::default(),
+            rules,
+            spill: Spill::default(),
+        })
+    }
+
+    /// Rows and BLOBs that have no room in memory go there from now on.
+    pub fn spill_to(&self, store: Arc<dyn SpillStore>) {
+        self.spill.set_store(store);
     }
 
     /// Its limits.
@@ -273,6 +288,7 @@ impl Site {
             rows: shared.granted_row_bytes,
             blobs: shared.blob_bytes,
             writes: shared.write_bytes,
+            spilled: self.spill.spilled(),
         }
     }
 
@@ -336,10 +352,11 @@ impl Site {
     }
 
     /// Allows an origin to send rows; gives how many bytes.
-    pub(super) fn grant_rows(&self, wanted: usize) -> usize {
+    pub(super) fn grant_rows(&self, wanted: usize, now: Duration) -> usize {
         let limits = self.limits();
+        let most = limits.edge_row_bytes.saturating_add(self.spill.room(limits.spill_bytes, now));
         let shared = &mut *self.shared();
-        let left = limits.edge_row_bytes.saturating_sub(shared.granted_row_bytes);
+        let left = most.saturating_sub(shared.granted_row_bytes);
         let granted = wanted.min(left).max(wanted.min(limits.cursor_bytes_least));
         shared.granted_row_bytes += granted;
         granted
@@ -350,6 +367,35 @@ impl Site {
         shared.granted_row_bytes = shared.granted_row_bytes.saturating_sub(bytes);
     }
 
+    /// How many bytes of rows a program may ask for beyond those in its memory.
+    pub(super) fn program_spill_room(&self, now: Duration) -> usize {
+        let limits = self.limits();
+        self.spill.room(limits.spill_bytes, now).min(limits.program_spill_bytes)
+    }
+
+    /// Keeps rows that have come; `of_program` counts what the program has of them in memory.
+    pub(super) fn hold_rows(
+        &self,
+        packets: Vec<u8>,
+        of_program: &Arc<AtomicUsize>,
+        now: Duration,
+    ) -> HeldRows {
+        let limits = self.limits();
+        let bounds = RowBounds {
+            program: limits.program_row_bytes,
+            edge: limits.edge_row_bytes,
+            outside: limits.spill_bytes,
+        };
+        self.spill.hold_rows(packets, of_program, bounds, now)
+    }
+
+    /// Puts a BLOB outside of memory, if it has room there beside the rows that were asked for.
+    pub(super) fn spill_blob(&self, packed: &[u8], now: Duration) -> Option<Outside> {
+        let limits = self.limits();
+        let for_rows = self.shared().granted_row_bytes.saturating_sub(limits.edge_row_bytes);
+        self.spill.put(packed, What::Blob, limits.spill_bytes.saturating_sub(for_rows), now)
+    }
+
     /// Makes room for a BLOB; false if there is none.
     pub(super) fn take_blob_room(&self, bytes: usize) -> bool {
         let most = self.limits().edge_blob_bytes;
@@ -357,8 +403,6 @@ impl Site {
         let fits = shared.blob_bytes.saturating_add(bytes) <= most;
         if fits {
             shared.blob_bytes += bytes;
-        } else {
-            shared.counters.blobs_evicted += 1;
         }
         fits
     }

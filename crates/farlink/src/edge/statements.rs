@@ -344,9 +344,10 @@ impl Program {
     /// Allows rows to be sent.
     fn grant(&mut self) -> usize {
         let limits = self.site.limits();
-        let left = limits.program_row_bytes.saturating_sub(self.granted_rows);
+        let most = limits.program_row_bytes.saturating_add(self.site.program_spill_room(self.now));
+        let left = most.saturating_sub(self.granted_rows);
         let wanted = limits.cursor_bytes.min(left).max(limits.cursor_bytes_least);
-        let granted = self.site.grant_rows(wanted);
+        let granted = self.site.grant_rows(wanted, self.now);
         self.granted_rows += granted;
         granted
     }

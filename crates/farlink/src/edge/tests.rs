@@ -27,6 +27,7 @@ mod ahead;
 mod attach_ahead;
 mod deferred;
 mod outcome;
+mod spill;
 mod waiting;
 mod writes;
 

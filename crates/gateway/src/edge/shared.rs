@@ -49,6 +49,8 @@ pub struct EdgeOptions {
     pub link: Settings,
     /// Limits of what is kept for programs.
     pub limits: Limits,
+    /// Where the file is made of rows and BLOBs that have no room in memory; `None`: there is none.
+    pub spill_folder: Option<PathBuf>,
 }
 
 /// What a program's task is told.
@@ -136,6 +138,7 @@ impl EdgeOptions {
             ("threads", self.threads != running.threads),
             ("status", self.status != running.status),
             ("status-names", self.status_names != running.status_names),
+            ("spill-folder", self.spill_folder != running.spill_folder),
             ("[link]", self.link != running.link),
         ];
         changes.into_iter().filter_map(|(name, has_changed)| has_changed.then_some(name)).collect()

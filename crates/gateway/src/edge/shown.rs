@@ -54,6 +54,7 @@ impl EdgeShown {
             counters: site.counters(),
             memory: site.memory(),
             limits: site.limits(),
+            spills: options.spill_folder.is_some(),
             programs_max: self.0.programs_max.load(Ordering::Relaxed),
             programs: self.0.programs.lock().iter().map(|(channel, known)| shown(*channel, known)).collect(),
             gone: self.0.gone.lock().iter().rev().map(gone).collect(),

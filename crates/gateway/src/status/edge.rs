@@ -33,6 +33,8 @@ pub(crate) struct EdgeFacts {
     pub(crate) counters: Counters,
     pub(crate) memory: Memory,
     pub(crate) limits: Limits,
+    /// Whether there may be a file of rows and BLOBs.
+    pub(crate) spills: bool,
     pub(crate) programs_max: usize,
     pub(crate) programs: Vec<ProgramFacts>,
     pub(crate) gone: Vec<GoneFacts>,
@@ -152,6 +154,10 @@ impl EdgeFacts {
             json!({ "of": "rows on their way", "bytes": memory.rows, "max": limits.edge_row_bytes }),
             json!({ "of": "BLOBs", "bytes": memory.blobs, "max": limits.edge_blob_bytes }),
         ];
+        if self.spills {
+            let bytes = memory.spilled.rows + memory.spilled.blobs;
+            kept.push(json!({ "of": "rows and BLOBs in a file", "bytes": bytes, "max": limits.spill_bytes }));
+        }
         if limits.optimistic_writes {
             let max = limits.optimistic_bytes * self.programs.len().max(1);
             kept.push(json!({ "of": "writes answered and not done", "bytes": memory.writes, "max": max }));
@@ -263,6 +269,16 @@ impl EdgeFacts {
             (&[("of", "writes")], memory.writes as f64),
         ];
         metrics.family("memory_bytes", "gauge", "What is kept for programs.", &held);
+        let spilled = memory.spilled;
+        let outside: [(&[(&str, &str)], f64); 2] =
+            [(&[("of", "rows")], spilled.rows as f64), (&[("of", "blobs")], spilled.blobs as f64)];
+        metrics.family("spill_bytes", "gauge", "What is kept in a file, without room in memory.", &outside);
+        metrics.counter("spilled_bytes_total", "What was put there, in all.", spilled.in_all);
+        metrics.counter(
+            "spill_failures_total",
+            "Times that the file could not be written.",
+            spilled.failures,
+        );
         metrics.counter("ahead_guessed_total", "Statements that were run ahead.", ahead.guessed);
         metrics.counter("ahead_used_total", "Of them, those whose results answered a program.", ahead.used);
         metrics.counter(
@@ -346,6 +362,7 @@ mod tests {
             counters,
             memory: Memory::default(),
             limits: Limits::default(),
+            spills: true,
             programs_max: 10,
             programs: vec![program],
             gone: Vec::new(),

@@ -52,6 +52,7 @@ pub(crate) fn edge_options(origin: SocketAddr, keys: Keys, folder: &Path) -> Edg
         rules_saved_every: Duration::from_secs(600),
         link: Settings::default(),
         limits: Limits::default(),
+        spill_folder: Some(folder.to_owned()),
     }
 }
 

@@ -5,6 +5,7 @@
 //! inside of the bytes; here it is the tasks and their queues that are looked at. `FARBIRD_SEED` chooses other bytes.
 
 mod servers;
+mod slow;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -122,6 +123,7 @@ fn edge_options(origin: SocketAddr, keys: Keys, folder: &Path) -> EdgeOptions {
         rules_saved_every: Duration::from_secs(600),
         link: Settings::default(),
         limits: Limits::default(),
+        spill_folder: Some(folder.to_owned()),
     }
 }
 
