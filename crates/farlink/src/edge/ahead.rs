@@ -17,7 +17,7 @@ use super::held::Held;
 use super::objects::{CursorPlace, LocalExecution};
 use super::program::Answer;
 use super::spill::HeldRows;
-use super::statement_cache::{Described, Shape};
+use super::statement_cache::{Described, RunAs, Shape};
 use crate::message::{Ask, AskAhead, Cursor, End, Execution, RequestId, Tell};
 use crate::speculation::{self, Database, Facts, Speculator, StatementText, Verdict};
 
@@ -246,10 +246,10 @@ impl Program {
 
     fn known(&self, execute: &Execute, described: &Described) -> Option<Known> {
         let attachment = self.attachment.as_ref()?;
-        let mut text = described.text.clone();
-        // The origin prepares it in a transaction of its choice, under a handle of its own.
-        (text.transaction, text.statement) = (Handle::NONE, Handle::NONE);
-        let statement = StatementText::new(attachment.file.as_bytes(), &text.sql);
+        let RunAs { statement, prepare, .. } =
+            described.run_as(attachment.file.as_bytes(), self.version(), |text| {
+                self.packet(&farbird_wire::packet::Request::Prepare(text.clone()))
+            });
         if described.shape().is_none()
             && let Some(blr) = self.site.rules().shape(&statement, described.fingerprint)
             && let Ok(Some(format)) = MessageFormat::parse(&blr)
@@ -258,7 +258,7 @@ impl Program {
             described.set_shape(Arc::new(Shape { blr: blr.to_vec(), format: Arc::new(format) }));
         }
         let facts = Facts {
-            prepare: self.packet(&farbird_wire::packet::Request::Prepare(text)).into(),
+            prepare,
             described: described.fingerprint,
             execution: Execution {
                 timeout_ms: execute.timeout_ms,

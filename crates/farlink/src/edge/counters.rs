@@ -1,6 +1,6 @@
 //! What an edge has asked and saved, for its status page.
 
-use std::collections::HashMap;
+use crate::quick_hash::QuickMap;
 
 /// What an answer of the edge's own has made unnecessary: one round trip each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,7 +107,7 @@ pub struct Counters {
     pub lost: u64,
     /// Programs that went on in another session.
     pub attached_again: u64,
-    texts: HashMap<String, TextCounters>,
+    texts: QuickMap<String, TextCounters>,
 }
 
 /// Counts of one statement text.

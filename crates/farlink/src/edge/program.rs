@@ -1,6 +1,6 @@
 //! One program's connection: requests in, answers out in their order.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -23,11 +23,14 @@ use super::objects::Objects;
 use super::record::{Record, Recorder, Standing};
 use super::waiting::{UNREAD_BYTES_MAX, Waiting};
 use crate::message::{Ask, Channel, Cursor, RequestId, Tell, Ticket, ToOrigin};
+use crate::quick_hash::QuickMap;
 use crate::speculation::Speculator;
 
 /// Bytes for the program that are made without a look at whether it takes any: compressed requests can be a thousand times longer than what
 /// came.
 const UNTAKEN_BYTES_MAX: usize = 256 << 10;
+/// As long are most requests: longer ones grow.
+const PACKET_BYTES: usize = 128;
 
 /// One program's connection: Firebird's protocol on one side, messages on the other.
 #[derive(Debug)]
@@ -45,11 +48,11 @@ pub struct Program {
 
     pub(super) objects: Objects,
     /// Whose rows or BLOB an opening is: the statement's or the BLOB's handle.
-    pub(super) openings: HashMap<Cursor, u16>,
+    pub(super) openings: QuickMap<Cursor, u16>,
     /// Answers that have not left, in the order of the requests.
     pub(super) answers: VecDeque<Answer>,
     /// Requests of the edge's own: what their replies change.
-    pub(super) own: HashMap<RequestId, Effect>,
+    pub(super) own: QuickMap<RequestId, Effect>,
     next_request: u32,
     next_cursor: u32,
     /// How many requests the program has made.
@@ -127,9 +130,9 @@ impl Program {
             login: Login::default(),
             attachment: None,
             objects: Objects::new(),
-            openings: HashMap::new(),
+            openings: QuickMap::default(),
             answers: VecDeque::new(),
-            own: HashMap::new(),
+            own: QuickMap::default(),
             next_request: RequestId::CONNECT.0 + 1,
             next_cursor: 0,
             requests: 0,
@@ -518,7 +521,7 @@ impl Program {
     }
 
     pub(super) fn packet(&self, request: &Request) -> Vec<u8> {
-        let mut packet = Vec::new();
+        let mut packet = Vec::with_capacity(PACKET_BYTES);
         request.encode(self.version(), &mut packet);
         packet
     }

@@ -5,12 +5,14 @@
 //!
 //! Promises: at most [`ENTRIES_MAX`] entries of a program, each of bounded size; what is recorded changes nothing about what is answered.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use farbird_wire::packet::{ExecuteImmediate2, Request};
 use farbird_wire::protocol::free_statement;
+
+use crate::quick_hash::QuickMap;
 use serde::Serialize;
 
 /// Entries kept of a program; the oldest goes first.
@@ -305,7 +307,7 @@ pub(super) struct Recorder {
     /// The request that came last.
     current: Current,
     /// Texts of statements, and the newest entry of each, by handle.
-    statements: HashMap<u16, (Arc<str>, Option<u64>)>,
+    statements: QuickMap<u16, (Arc<str>, Option<u64>)>,
 }
 
 impl Recorder {

@@ -14,6 +14,7 @@ use super::statement_cache::{Described, Key, StatementCache};
 use super::usual::Usual;
 use super::{Limits, information};
 use crate::message::{CommitPoint, NamedCommit, Relation, Ticket, ToEdge};
+use crate::quick_hash::QuickMap;
 use crate::speculation::Rules;
 
 /// Shared by all programs of an edge. Its locks are its own, and held only for moments.
@@ -45,9 +46,9 @@ struct Shared {
     /// Numbers of databases whose server does not number them.
     files: HashMap<Vec<u8>, u32>,
     /// The newest commit that is known to have changed a relation of a database.
-    newest: HashMap<(u32, Relation), CommitPoint>,
+    newest: QuickMap<(u32, Relation), CommitPoint>,
     /// The newest commit that is known of, by database.
-    latest: HashMap<u32, CommitPoint>,
+    latest: QuickMap<u32, CommitPoint>,
     /// The next name of a commit; none until names are given.
     next_name: Option<u128>,
     /// Bytes of rows that origins were allowed to send and programs have not taken.

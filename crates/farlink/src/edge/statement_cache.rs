@@ -3,15 +3,19 @@
 //! The key holds everything that a description depends on and an edge can see. What it cannot see, definitions that change, the origin
 //! tells; and it compares: no statement is executed at the server that is described otherwise than the program was told.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use farbird_wire::info::{InfoReader, sql, statement_type};
 use farbird_wire::message::MessageFormat;
 use farbird_wire::packet::{Response, StatementText};
+use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use crate::message::{Fingerprint, Question, Relation};
 use crate::purity;
+use crate::quick_hash::QuickMap;
+use crate::speculation;
 
 /// Memory of an entry beside its text and description, about.
 const ENTRY_BYTES: usize = 400;
@@ -95,6 +99,18 @@ struct Learned {
     information: HashMap<(Vec<u8>, u32), Response>,
     /// What programs ask right after an execution.
     question: Option<Question>,
+    /// How it was last run by those who learn.
+    run_as: Option<RunAs>,
+}
+
+/// A statement as speculation knows it.
+#[derive(Debug, Clone)]
+pub(super) struct RunAs {
+    file: Arc<[u8]>,
+    version: ProtocolVersion,
+    pub(super) statement: speculation::StatementText,
+    /// Its op_prepare_statement.
+    pub(super) prepare: Arc<[u8]>,
 }
 
 /// Replies to op_info_sql that are kept for one statement.
@@ -181,8 +197,38 @@ impl Described {
     }
 
     /// The text, for people.
-    pub(super) fn shown(&self) -> String {
-        String::from_utf8_lossy(&self.text.sql).into_owned()
+    pub(super) fn shown(&self) -> Cow<'_, str> {
+        // Nearly all are valid, which is seen at a glance; what is not is mended slowly.
+        match str::from_utf8(&self.text.sql) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(&self.text.sql),
+        }
+    }
+
+    /// What speculation must know of it as a statement of this database, for a program that speaks this version: made once.
+    pub(super) fn run_as(
+        &self,
+        file: &[u8],
+        version: ProtocolVersion,
+        prepare: impl FnOnce(&StatementText) -> Vec<u8>,
+    ) -> RunAs {
+        let mut learned = self.learned();
+        if let Some(known) =
+            learned.run_as.as_ref().filter(|known| *known.file == *file && known.version == version)
+        {
+            return known.clone();
+        }
+        let mut text = self.text.clone();
+        // The origin prepares it in a transaction of its choice, under a handle of its own.
+        (text.transaction, text.statement) = (Handle::NONE, Handle::NONE);
+        let made = RunAs {
+            file: file.into(),
+            version,
+            statement: speculation::StatementText::new(file, &text.sql),
+            prepare: prepare(&text).into(),
+        };
+        learned.run_as = Some(made.clone());
+        made
     }
 }
 
@@ -301,7 +347,7 @@ struct Entry {
 /// The cache.
 #[derive(Debug, Default)]
 pub(super) struct StatementCache {
-    entries: HashMap<Key, Entry>,
+    entries: QuickMap<Key, Entry>,
     bytes: usize,
     clock: u64,
 }
@@ -316,7 +362,8 @@ impl StatementCache {
 
     /// Keeps a description; gives how many others had to go.
     pub(super) fn insert(&mut self, key: Key, described: Arc<Described>, bytes_max: usize) -> u64 {
-        let bytes = 2 * (key.sql.len() + key.items.len()) + described.data.len() + ENTRY_BYTES;
+        // In the key, in the description, and twice for speculation.
+        let bytes = 4 * (key.sql.len() + key.items.len()) + described.data.len() + ENTRY_BYTES;
         if bytes > bytes_max {
             return 0;
         }

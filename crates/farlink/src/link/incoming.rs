@@ -2,12 +2,13 @@
 //!
 //! Promises: memory grows only with bytes that have arrived, and no further than the windows that the other end was told.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::settings::{LinkError, Settings};
 use super::traffic::{Class, Message};
 use crate::frame::LANES;
 use crate::message::Channel;
+use crate::quick_hash::QuickMap;
 
 /// What came on a channel and counts against its window.
 #[derive(Default)]
@@ -29,7 +30,7 @@ pub(super) struct Arrived<M> {
 pub(super) struct Incoming<M> {
     lanes: [Vec<u8>; LANES],
     arrived: VecDeque<Arrived<M>>,
-    inlets: HashMap<Channel, Inlet>,
+    inlets: QuickMap<Channel, Inlet>,
     /// Whole messages.
     pub(super) messages: u64,
     received_bytes: u64,
@@ -42,7 +43,7 @@ impl<M: Message> Incoming<M> {
         Incoming {
             lanes: Default::default(),
             arrived: VecDeque::new(),
-            inlets: HashMap::new(),
+            inlets: QuickMap::default(),
             messages: 0,
             received_bytes: 0,
             taken_bytes: 0,

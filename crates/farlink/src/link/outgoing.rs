@@ -3,12 +3,13 @@
 //! Promises: fragments of at most [`FRAGMENT_BYTES_MAX`] bytes; first what was sent on a lost connection and may not have arrived,
 //! then the lanes by their priority, none of which starves another; nothing that takes turns beyond its channel's credit.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Bound;
 
 use super::traffic::Class;
 use crate::frame::{FRAGMENT_BYTES_MAX, Frame, LANES};
 use crate::message::Channel;
+use crate::quick_hash::QuickMap;
 
 /// After so many fragments of the first lane another lane has one.
 const FIRST_TURNS: u32 = 8;
@@ -52,7 +53,7 @@ struct Outlet {
 pub(super) struct Outgoing {
     first: VecDeque<Waiting>,
     first_bytes: usize,
-    outlets: HashMap<Channel, Outlet>,
+    outlets: QuickMap<Channel, Outlet>,
     /// Channels whose next message may be sent, for each lane.
     ready: [BTreeSet<Channel>; LANES],
     served: [Channel; LANES],
@@ -78,7 +79,7 @@ impl Outgoing {
         Outgoing {
             first: VecDeque::new(),
             first_bytes: 0,
-            outlets: HashMap::new(),
+            outlets: QuickMap::default(),
             ready: Default::default(),
             served: [Channel(0); LANES],
             lanes: Default::default(),

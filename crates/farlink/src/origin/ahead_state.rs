@@ -1,6 +1,6 @@
 //! What a conversation holds for statements that are run ahead.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use farbird_wire::message::MessageForm;
@@ -8,6 +8,7 @@ use farbird_wire::packet::StatementText;
 use farbird_wire::protocol::Handle;
 
 use crate::message::{Cursor, Fingerprint, Relation};
+use crate::quick_hash::QuickMap;
 use crate::speculation::{self, Isolation, Runner, RunnerLimits};
 
 /// Why a request of the runner was sent.
@@ -71,10 +72,10 @@ pub(super) struct AheadState {
     /// Asks of the edge so far.
     pub(super) asked: u32,
     /// How the program's transactions see others' changes.
-    pub(super) isolations: HashMap<u16, Isolation>,
-    pub(super) statements: HashMap<u32, Statement>,
+    pub(super) isolations: QuickMap<u16, Isolation>,
+    pub(super) statements: QuickMap<u32, Statement>,
     /// Numbers of statements by their op_prepare_statement.
-    pub(super) numbers: HashMap<Vec<u8>, u32>,
+    pub(super) numbers: QuickMap<Vec<u8>, u32>,
     pub(super) next_number: u32,
     pub(super) own: Own,
     /// What was sent and is not answered.
@@ -92,9 +93,9 @@ impl AheadState {
             runner: None,
             limits,
             asked: 0,
-            isolations: HashMap::new(),
-            statements: HashMap::new(),
-            numbers: HashMap::new(),
+            isolations: QuickMap::default(),
+            statements: QuickMap::default(),
+            numbers: QuickMap::default(),
             next_number: 0,
             own: Own::None,
             under_way: 0,

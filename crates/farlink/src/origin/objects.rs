@@ -5,8 +5,6 @@
 //!
 //! Promises: no more objects than [`OBJECTS_MAX`].
 
-use std::collections::HashMap;
-
 use farbird_types::{Error, isc};
 use farbird_wire::operation::Operation;
 use farbird_wire::packet::Request;
@@ -14,6 +12,7 @@ use farbird_wire::protocol::{HANDLES_MAX, Handle};
 use farbird_wire::status::StatusVector;
 
 use crate::message::Fingerprint;
+use crate::quick_hash::QuickMap;
 
 /// Most objects that one conversation has: as many as a server gives handles.
 pub(super) const OBJECTS_MAX: usize = HANDLES_MAX as usize;
@@ -106,7 +105,7 @@ impl Object {
 /// All objects of a conversation, by the edge's handles.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
-    objects: HashMap<u16, Object>,
+    objects: QuickMap<u16, Object>,
 }
 
 impl Objects {

@@ -7,7 +7,7 @@
 //! What is remembered of a program is bounded by [`Limits::openings`], [`Limits::rows`] and [`Limits::row_bytes`]. Rows are looked at only
 //! when an execution with parameters comes. Uses [`super::rules`]. Sans-IO, no clock.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use super::limits::Limits;
 use super::rows::walk;
 use super::rules::{Facts, Given, Rules, StatementText};
 use crate::message::{Ask, AskAhead, Cursor, Fingerprint, GivenParameters, Rule};
+use crate::quick_hash::{QuickMap, QuickSet};
 
 /// Rows of the newest openings that a first guess is made from.
 const FIRST_ROWS: u64 = 4;
@@ -105,7 +106,7 @@ struct Opening {
     driven_in: Option<u16>,
     tally: BTreeMap<Rule, (u64, u64)>,
     /// Results that have been told, or will not be.
-    told: HashSet<u64>,
+    told: QuickSet<u64>,
     /// Whether nothing is being run ahead for it now.
     is_resting: bool,
     /// Results used since the origin was told so.
@@ -122,14 +123,20 @@ pub struct Learner {
     form: MessageForm,
     /// Newest first.
     openings: VecDeque<Opening>,
-    previous: HashMap<StatementText, (Vec<Value>, u32)>,
+    previous: QuickMap<StatementText, (Vec<Value>, u32)>,
     settled: Vec<Settled>,
 }
 
 impl Learner {
     /// A learner of a program whose messages have this form.
     pub fn new(limits: Limits, form: MessageForm) -> Learner {
-        Learner { limits, form, openings: VecDeque::new(), previous: HashMap::new(), settled: Vec::new() }
+        Learner {
+            limits,
+            form,
+            openings: VecDeque::new(),
+            previous: QuickMap::default(),
+            settled: Vec::new(),
+        }
     }
 
     /// A statement is executed: what explains its parameters, and what follows from that.
@@ -281,7 +288,7 @@ impl Learner {
         self.openings.push_front(Opening::new(executed, parent));
         while self.openings.len() > self.limits.openings.max(1) {
             // The oldest that is no other's parent and has nothing run ahead: an outer loop is older than its inner ones.
-            let parents: HashSet<Cursor> =
+            let parents: Vec<Cursor> =
                 self.openings.iter().filter_map(|opening| opening.parent.map(|(cursor, _)| cursor)).collect();
             let is_idle = |opening: &Opening| opening.asked.is_empty() && !parents.contains(&opening.cursor);
             let oldest = self.openings.iter().skip(1).rposition(is_idle).map(|index| index + 1);
@@ -626,7 +633,7 @@ impl Opening {
             asked_in: None,
             driven_in: None,
             tally: BTreeMap::new(),
-            told: HashSet::new(),
+            told: QuickSet::default(),
             is_resting: false,
             used: 0,
             unsaid_since: None,

@@ -14,7 +14,7 @@
 //!
 //! Promises: bounded by [`Limits::result_bytes`](super::Limits::result_bytes); what has been used goes first, then the oldest.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farbird_wire::clumplet::tpb;
@@ -22,6 +22,7 @@ use farbird_wire::message::{MessageFormat, MessageType};
 
 use super::rules::StatementText;
 use crate::message::{Answered, CommitPoint, Cursor, Execution, Fingerprint, Relation, Rule};
+use crate::quick_hash::QuickMap;
 
 /// How a transaction sees others' changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +215,7 @@ pub enum Found {
 #[derive(Debug)]
 pub struct Results {
     bytes_max: usize,
-    stored: HashMap<Key, Stored>,
+    stored: QuickMap<Key, Stored>,
     /// Keys by age.
     order: BTreeMap<u64, Key>,
     next: u64,
@@ -227,7 +228,7 @@ const OVERHEAD_BYTES: usize = 512;
 impl Results {
     /// An empty store.
     pub fn new(bytes_max: usize) -> Results {
-        Results { bytes_max, stored: HashMap::new(), order: BTreeMap::new(), next: 0, bytes: 0 }
+        Results { bytes_max, stored: QuickMap::default(), order: BTreeMap::new(), next: 0, bytes: 0 }
     }
 
     /// Bytes kept.

@@ -8,7 +8,7 @@
 //! Statements are known by their texts. Rules can be saved and loaded ([`Rules::to_bytes`]).
 //! Uses [`super::conversion`]. Sans-IO, no clock.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farbird_types::Value;
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::conversion::{FITS, converted, of_single, same, single, successor, with_length_of};
 use super::limits::{Limits, Tally};
 use crate::message::{AskAhead, Execution, Fingerprint, Fit, Parameter, Question, Rule, Source};
+use crate::quick_hash::QuickMap;
 
 /// A statement's text with the database that it is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -153,10 +154,10 @@ pub struct Loop {
 pub struct Rules {
     limits: Limits,
     entries: BTreeMap<u32, Entry>,
-    by_inner: HashMap<StatementText, Vec<u32>>,
-    by_outer: HashMap<StatementText, Vec<u32>>,
+    by_inner: QuickMap<StatementText, Vec<u32>>,
+    by_outer: QuickMap<StatementText, Vec<u32>>,
     /// How programs fetched rows: BLR, of a statement that is described so.
-    shapes: HashMap<StatementText, (Fingerprint, Arc<[u8]>)>,
+    shapes: QuickMap<StatementText, (Fingerprint, Arc<[u8]>)>,
     next: u32,
     met: u64,
     tallies: BTreeMap<StatementText, Tally>,
@@ -191,9 +192,9 @@ impl Rules {
         Rules {
             limits,
             entries: BTreeMap::new(),
-            by_inner: HashMap::new(),
-            by_outer: HashMap::new(),
-            shapes: HashMap::new(),
+            by_inner: QuickMap::default(),
+            by_outer: QuickMap::default(),
+            shapes: QuickMap::default(),
             next: 0,
             met: 0,
             tallies: BTreeMap::new(),
@@ -527,7 +528,7 @@ impl Rules {
     }
 }
 
-fn forget(index: &mut HashMap<StatementText, Vec<u32>>, text: &StatementText, id: u32) {
+fn forget(index: &mut QuickMap<StatementText, Vec<u32>>, text: &StatementText, id: u32) {
     if let Some(ids) = index.get_mut(text) {
         ids.retain(|other| *other != id);
         if ids.is_empty() {

@@ -10,7 +10,7 @@
 //! results are used. Statements that have run for an opening are not run again for it with the same parameters. Uses
 //! [`super::rules::bound`]. Sans-IO; times are handed in.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +25,7 @@ use crate::message::{
     Answered, AskAhead, CommitPoint, Cursor, Execution, Fingerprint, GivenParameters, Question, Relation,
     Rule, Tell,
 };
+use crate::quick_hash::QuickSet;
 
 /// What running ahead may take of one conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,7 +191,7 @@ struct Opening {
     waiting_bytes: usize,
     window: u32,
     has_more_rows: bool,
-    seen: HashSet<u64>,
+    seen: QuickSet<u64>,
     /// Statements that were taken and are not done.
     running: u32,
     is_resting: bool,
@@ -494,7 +495,7 @@ impl Opening {
             waiting_bytes: 0,
             window: 0,
             has_more_rows: false,
-            seen: HashSet::new(),
+            seen: QuickSet::default(),
             running: 0,
             is_resting: false,
             stake: Stake::default(),

@@ -4,7 +4,6 @@
 //! nothing. It must tell of each ask ([`Speculator::count_ask`]) when it is sent, of a transaction's beginning behind the ask that carries
 //! it, and of writes before theirs.
 
-use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use farbird_wire::message::MessageForm;
@@ -14,6 +13,7 @@ use super::limits::Limits;
 use super::results::{Answer, Found, Gone, Isolation, Key, Results, Sight, View};
 use super::rules::{Facts, Given, Rules, StatementText};
 use crate::message::{Ask, AskAhead, CommitPoint, Cursor, Relation, Rule, Tell};
+use crate::quick_hash::{QuickMap, QuickSet};
 
 /// The transaction of results that the origin ran in a transaction of its own: READ COMMITTED, which sees the same as any other of that
 /// kind that has written nothing.
@@ -79,7 +79,7 @@ struct Transaction {
     begun: u32,
     written: u32,
     /// Statements executed in it. SNAPSHOT TABLE STABILITY locks what is read: nothing is read that was not read before.
-    executed: HashSet<StatementText>,
+    executed: QuickSet<StatementText>,
 }
 
 /// Speculation for one program.
@@ -88,9 +88,9 @@ pub struct Speculator {
     form: MessageForm,
     learner: Learner,
     results: Results,
-    transactions: HashMap<u16, Transaction>,
+    transactions: QuickMap<u16, Transaction>,
     /// What was asked by each rule, as it was asked.
-    asked_by: HashMap<Rule, (StatementText, Facts)>,
+    asked_by: QuickMap<Rule, (StatementText, Facts)>,
     asked: u32,
     redefined: u32,
     rules_max: usize,
@@ -103,8 +103,8 @@ impl Speculator {
             form,
             learner: Learner::new(limits, form),
             results: Results::new(limits.result_bytes),
-            transactions: HashMap::new(),
-            asked_by: HashMap::new(),
+            transactions: QuickMap::default(),
+            asked_by: QuickMap::default(),
             asked,
             redefined: 0,
             rules_max: limits.rules,
@@ -122,7 +122,7 @@ impl Speculator {
             isolation: Isolation::of_tpb(tpb),
             begun: self.asked,
             written: 0,
-            executed: HashSet::new(),
+            executed: QuickSet::default(),
         };
         self.transactions.insert(transaction, begun);
     }
@@ -221,16 +221,19 @@ impl Speculator {
                 self.note_asked(rules, statements);
             }
         }
-        let key = self.key(execute, database);
-        if let Some(answer) = self.find(rules, &key, database, now, execute.transaction) {
-            let credit = answer.1;
-            return (Verdict::Answer(answer.0), asks.into_iter().chain(credit).collect());
+        let has_results = !self.results.is_empty();
+        let key = (has_results || seen.awaited.is_some()).then(|| self.key(execute, database));
+        if has_results
+            && let Some(key) = &key
+            && let Some((answer, credit)) = self.find(rules, key, database, now, execute.transaction)
+        {
+            return (Verdict::Answer(answer), asks.into_iter().chain(credit).collect());
         }
         let ahead = match can_answer {
             true => self.ahead(rules, execute, isolation),
             false => Vec::new(),
         };
-        if let (Some(outer), true) = (seen.awaited, can_answer && has_rules) {
+        if let (Some(outer), Some(key), true) = (seen.awaited, key, can_answer && has_rules) {
             let by: Vec<Rule> = rules.of_inner(execute.statement);
             let awaited = Awaited { key, outer, cursor: execute.cursor, rules: by };
             return (Verdict::Await(awaited), asks);
