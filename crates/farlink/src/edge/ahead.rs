@@ -183,7 +183,9 @@ impl Program {
         let shape = described.shape();
         let transaction = execute.transaction;
         if let Some(shape) = &shape {
-            self.speculate(|speculator, rules| speculator.rows(rules, cursor, &shape.blr, &answer.packets));
+            self.speculate(|speculator, rules| {
+                speculator.rows(rules, cursor, (&shape.blr, &shape.format), &answer.packets);
+            });
         }
         let mut rows = Rows::new(cursor, transaction.0, shape);
         rows.is_local = true;
@@ -229,7 +231,9 @@ impl Program {
             && let CursorPlace::Pushed(rows) = &statement.cursor
             && let Some(shape) = rows.shape.clone()
         {
-            self.speculate(|speculator, rules| speculator.rows(rules, cursor, &shape.blr, packets));
+            self.speculate(|speculator, rules| {
+                speculator.rows(rules, cursor, (&shape.blr, &shape.format), packets);
+            });
         }
     }
 

@@ -168,8 +168,14 @@ impl Learner {
         opening.asked_in = opening.transaction;
     }
 
-    /// Rows of a cursor came: op_fetch_response packets, of this BLR.
-    pub fn rows(&mut self, rules: &mut Rules, cursor: Cursor, blr: &[u8], packets: &[u8]) {
+    /// Rows of a cursor came: op_fetch_response packets, of this BLR and so this format.
+    pub fn rows(
+        &mut self,
+        rules: &mut Rules,
+        cursor: Cursor,
+        (blr, format): (&[u8], &Arc<MessageFormat>),
+        packets: &[u8],
+    ) {
         let limits = self.limits;
         let form = self.form;
         let Some(opening) = self.opening_mut(cursor) else { return };
@@ -177,8 +183,7 @@ impl Learner {
             return;
         }
         if opening.format.is_none() {
-            opening.format = MessageFormat::parse(blr).ok().flatten().map(Arc::new);
-            opening.is_cut = opening.format.is_none();
+            opening.format = Some(Arc::clone(format));
             rules.note_shape(&opening.statement, opening.described, blr);
         }
         let room = limits.row_bytes.saturating_sub(opening.row_bytes + opening.unread.len());

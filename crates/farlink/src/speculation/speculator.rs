@@ -4,9 +4,10 @@
 //! nothing. It must tell of each ask ([`Speculator::count_ask`]) when it is sent, of a transaction's beginning behind the ask that carries
 //! it, and of writes before theirs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use farbird_wire::message::MessageForm;
+use farbird_wire::message::{MessageForm, MessageFormat};
 
 use super::learner::{Executed, Learner};
 use super::limits::Limits;
@@ -277,9 +278,15 @@ impl Speculator {
         ahead
     }
 
-    /// Rows of a cursor came: op_fetch_response packets, and their BLR.
-    pub fn rows(&mut self, rules: &mut Rules, cursor: Cursor, blr: &[u8], packets: &[u8]) {
-        self.learner.rows(rules, cursor, blr, packets);
+    /// Rows of a cursor came: op_fetch_response packets, their BLR, and the format that it says.
+    pub fn rows(
+        &mut self,
+        rules: &mut Rules,
+        cursor: Cursor,
+        shape: (&[u8], &Arc<MessageFormat>),
+        packets: &[u8],
+    ) {
+        self.learner.rows(rules, cursor, shape, packets);
     }
 
     /// A cursor was closed before its end.

@@ -2,6 +2,7 @@
 //! costs, and what is run for nothing.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_types::{Text, Value};
@@ -257,7 +258,7 @@ impl World {
         loop {
             match verdict {
                 Verdict::Answer(answer) => {
-                    self.speculator.rows(&mut self.rules, execute.cursor, &output.to_blr(), &answer.packets);
+                    self.learn(execute.cursor, &output, &answer.packets);
                     return read(&answer.packets, &output);
                 }
                 Verdict::Await(awaited) => {
@@ -293,8 +294,14 @@ impl World {
         self.runner.rows(execute.cursor, &packets);
         self.runner.ended(execute.cursor);
         self.run_ahead();
-        self.speculator.rows(&mut self.rules, execute.cursor, &output.to_blr(), &packets);
+        self.learn(execute.cursor, output, &packets);
         read(&packets, output)
+    }
+
+    /// The edge looks at rows that the program gets.
+    fn learn(&mut self, cursor: Cursor, output: &MessageFormat, packets: &[u8]) {
+        let format = Arc::new(output.clone());
+        self.speculator.rows(&mut self.rules, cursor, (&output.to_blr(), &format), packets);
     }
 
     fn tally(&self) -> Tally {
