@@ -188,10 +188,19 @@ fn date_difference(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> 
 
 // ---- FIRST_DAY, LAST_DAY ----
 
+/// SQLCODE of a type that cannot be found out.
+const DATA_TYPE_UNKNOWN: i32 = -804;
+
 /// FIRST_DAY(part, operand): DATE for a date, otherwise the operand's type.
 fn period_day_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
     let sql_type = match arguments.get(1).map_or(&SqlType::Null, Argument::sql_type) {
         same @ (SqlType::Timestamp | SqlType::TimestampTz) => *same,
+        SqlType::Null => {
+            return Err(Error::new(isc::DSQL_ERROR)
+                .and(isc::SQLERR)
+                .with(DATA_TYPE_UNKNOWN)
+                .and(isc::DSQL_DATATYPE_ERR));
+        }
         _ => SqlType::Date,
     };
     Ok(nullable_as(sql_type, arguments.get(1..).unwrap_or_default()))

@@ -34,7 +34,7 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
     ScalarFunction {
         name: "CHAR_TO_UUID",
         arity: (1, 1),
-        result: uuid_result,
+        result: |_, arguments| Ok(uuid_of(arguments, SqlType::char(UUID_BYTES, CharacterSet::OCTETS))),
         parameter_type: |_, _| required(SqlType::char(UUID_CHARS, CharacterSet::ASCII)),
         body: char_to_uuid,
         strict: true,
@@ -43,7 +43,7 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
     ScalarFunction {
         name: "UUID_TO_CHAR",
         arity: (1, 1),
-        result: |_, arguments| Ok(nullable_as(SqlType::char(UUID_CHARS, CharacterSet::ASCII), arguments)),
+        result: |_, arguments| Ok(uuid_of(arguments, SqlType::char(UUID_CHARS, CharacterSet::ASCII))),
         parameter_type: |_, _| required(SqlType::char(UUID_BYTES, CharacterSet::OCTETS)),
         body: uuid_to_char,
         strict: true,
@@ -105,7 +105,6 @@ fn bytes_parameter(_: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
 fn encoded(arguments: &[Argument<'_>], length: impl Fn(u32) -> u32) -> Result<ColumnType> {
     let first = arguments.first().map_or(&SqlType::Null, Argument::sql_type);
     let sql_type = match first {
-        SqlType::Null => varying(1, ASCII),
         SqlType::Text(_) => match length(text_bytes(first)) {
             chars if chars <= COLUMN_BYTES_MAX => varying(chars, ASCII),
             _ => SqlType::blob_text(CharacterSet::ASCII),
@@ -120,7 +119,8 @@ fn encoded(arguments: &[Argument<'_>], length: impl Fn(u32) -> u32) -> Result<Co
 fn decoded(arguments: &[Argument<'_>], length: impl Fn(u32) -> Result<u32>) -> Result<ColumnType> {
     let first = arguments.first().map_or(&SqlType::Null, Argument::sql_type);
     let sql_type = match first {
-        SqlType::Null => varying(1, OCTETS),
+        // A bare NULL is described as a text of one character.
+        SqlType::Null => varying(length(1)?, OCTETS),
         SqlType::Text(text) => varying(length(text_chars_in(first, text.character_set))?, OCTETS),
         SqlType::Blob { .. } => SqlType::BLOB_BINARY,
         _ => return Err(Error::new(isc::TOM_STRBLOB)),
@@ -235,6 +235,12 @@ fn hex_decode(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
 
 fn uuid_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
     Ok(nullable_as(SqlType::char(UUID_BYTES, CharacterSet::OCTETS), arguments))
+}
+
+/// One form of a UUID from the other one; the shortest text for a bare NULL.
+fn uuid_of(arguments: &[Argument<'_>], sql_type: SqlType) -> ColumnType {
+    let is_null = arguments.iter().any(|argument| *argument.sql_type() == SqlType::Null);
+    nullable_as(if is_null { SqlType::char(1, CharacterSet::NONE) } else { sql_type }, arguments)
 }
 
 /// A random UUID (RFC 4122, version 4), in network byte order.

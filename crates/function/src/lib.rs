@@ -14,6 +14,7 @@
 //! | `lookup` | the functions by their names |
 //! | `context` | what a function has at hand while it is computed |
 //! | `text`, `number`, `bits`, `date`, `encoding`, `cryptography`, `decfloat`, `context_variable`, `record_key` | the functions |
+//! | `continuous` | roots, logarithms and powers of DECFLOAT, with more digits than a result has |
 //! | `blob_util`, `time_zone_util` | what the system packages of these names are made of |
 //! | `aggregate` | the aggregates |
 //! | `library` | external functions: those of the libraries `ib_udf`, `fbudf` and `udflib` |
@@ -37,6 +38,7 @@ pub mod call;
 pub mod compare;
 mod context;
 pub mod context_variable;
+mod continuous;
 mod cryptography;
 pub mod date;
 pub mod decfloat;

@@ -9,15 +9,16 @@ use std::cmp::Ordering;
 
 use farbird_types::arithmetic::common_type_in;
 use farbird_types::decimal::{Decimal, DecimalParts, Rounding};
-use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, compare, convert, isc};
+use farbird_types::{ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, Value, convert, isc};
 
+use crate::compare::compare_nullable;
 use crate::context::Context;
 use crate::numeric::{Number, decimal, number};
 use crate::result_type::{
     common_parameter, double, double_or_decfloat, double_or_decfloat_parameter, double_parameter,
     nullable_as, required, smallint, text_kind, unknown_parameter,
 };
-use crate::{ARITY_UNBOUNDED, Argument, Call, ScalarBody, ScalarFunction, argument, decfloat};
+use crate::{ARITY_UNBOUNDED, Argument, Call, ScalarBody, ScalarFunction, argument, continuous};
 
 /// The functions of this module.
 pub const FUNCTIONS: &[ScalarFunction] = &[
@@ -178,11 +179,12 @@ fn abs_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType>
     let first = arguments.first().map_or(&SqlType::Null, Argument::sql_type);
     let sql_type = match first {
         SqlType::Null => SqlType::INTEGER,
-        SqlType::Exact { width: ExactWidth::Short, scale, subtype } => {
-            SqlType::Exact { width: ExactWidth::Long, scale: *scale, subtype: *subtype }
+        // The next wider one forgets whether it is a NUMERIC or a DECIMAL.
+        SqlType::Exact { width: ExactWidth::Short, scale, .. } => {
+            SqlType::Exact { width: ExactWidth::Long, scale: *scale, subtype: ExactSubtype::Integer }
         }
-        SqlType::Exact { width: ExactWidth::Long, scale, subtype } => {
-            SqlType::Exact { width: ExactWidth::Int64, scale: *scale, subtype: *subtype }
+        SqlType::Exact { width: ExactWidth::Long, scale, .. } => {
+            SqlType::Exact { width: ExactWidth::Int64, scale: *scale, subtype: ExactSubtype::Integer }
         }
         same @ (SqlType::Exact { .. }
         | SqlType::Float
@@ -454,16 +456,19 @@ fn minvalue(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
 
 fn extreme_of(context: &mut Context<'_>, call: &Call<'_>, wanted: Ordering) -> Result<Value> {
     let collation = text_kind(call.result_type()).1;
-    let cast = argument::cast_context(context);
     let mut best = call.argument(0);
     for candidate in call.arguments.get(1..).unwrap_or_default() {
-        if compare::compare_in(candidate, best, collation, &cast)? == wanted {
+        if compare_nullable(candidate, best, collation, context)? == Some(wanted) {
             best = candidate;
         }
     }
-    match best {
-        blob @ Value::Blob(_) => Ok(blob.clone()),
-        other => convert::cast(other, call.result_type(), &cast),
+    match (best, call.result_type()) {
+        (blob @ Value::Blob(_), _) => Ok(blob.clone()),
+        (other, SqlType::Blob { .. }) => {
+            let text = argument::text(context, other)?;
+            argument::text_result(context, text.bytes().to_vec(), text.character_set(), call.result_type())
+        }
+        (other, result) => convert::cast(other, result, &argument::cast_context(context)),
     }
 }
 
@@ -480,7 +485,7 @@ fn sqrt(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
         if operand.is_negative() && !operand.is_zero() {
             return Err(domain_error(isc::SYSF_ARGMUSTBE_NONNEG, call.name));
         }
-        return Ok(Value::DecFloat(decfloat::square_root(operand)?));
+        return Ok(Value::DecFloat(continuous::square_root(operand)?));
     }
     let operand = argument::double(context, call.argument(0))?;
     if operand < 0.0 {
@@ -491,23 +496,22 @@ fn sqrt(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
 
 fn exp(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     if is_decimal(call) {
-        return Ok(Value::DecFloat(decfloat::exponential(decimal(context, call.argument(0))?)?));
+        return Ok(Value::DecFloat(continuous::exponential(decimal(context, call.argument(0))?)?));
     }
     argument::double_result(argument::double(context, call.argument(0))?.exp())
 }
 
 fn ln(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     if is_decimal(call) {
-        return Ok(Value::DecFloat(decfloat::logarithm(positive_decimal(context, call, 0)?)?));
+        return Ok(Value::DecFloat(continuous::logarithm(positive_decimal(context, call, 0)?)?));
     }
     argument::double_result(positive_double(context, call, 0)?.ln())
 }
 
 fn log10(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     if is_decimal(call) {
-        let operand = decfloat::logarithm(positive_decimal(context, call, 0)?)?;
-        let ten = decfloat::logarithm(Decimal::from_unscaled(10, 0))?;
-        return Ok(Value::DecFloat(operand.divide(ten)?));
+        let operand = positive_decimal(context, call, 0)?;
+        return Ok(Value::DecFloat(continuous::logarithm_to_base_ten(operand)?));
     }
     argument::double_result(positive_double(context, call, 0)?.log10())
 }
@@ -520,8 +524,8 @@ fn log(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
         if base.is_negative() || base.is_zero() {
             return Err(base_error());
         }
-        let operand = decfloat::logarithm(positive_decimal(context, call, 1)?)?;
-        return Ok(Value::DecFloat(operand.divide(decfloat::logarithm(base)?)?));
+        let operand = continuous::logarithm(positive_decimal(context, call, 1)?)?;
+        return Ok(Value::DecFloat(operand.divide(continuous::logarithm(base)?)?));
     }
     let base = argument::double(context, call.argument(0))?;
     if base <= 0.0 {
@@ -551,11 +555,11 @@ fn power(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
         if base.is_zero() && exponent.is_negative() && !exponent.is_zero() {
             return Err(domain_error(isc::SYSF_INVALID_ZEROPOWNEG, call.name));
         }
-        let integral = decfloat::is_integral(exponent)?;
+        let integral = continuous::is_integral(exponent)?;
         if base.is_negative() && !base.is_zero() && !integral {
             return Err(domain_error(isc::SYSF_INVALID_NEGPOWFP, call.name));
         }
-        return Ok(Value::DecFloat(decfloat::power(base, exponent)?));
+        return Ok(Value::DecFloat(continuous::power(base, exponent)?));
     }
     let base = argument::double(context, call.argument(0))?;
     let exponent = argument::double(context, call.argument(1))?;

@@ -12,13 +12,12 @@ use farbird_budget::{Reservation, extend_within, room};
 /// Most bytes that a list collects.
 const LIST_BYTES_MAX: usize = 256 << 20;
 
-/// A BLOB of the argument's subtype and character set; text for anything else.
+/// A BLOB of the argument's subtype and character set; text for anything else, OCTETS too.
 pub(super) fn result(_: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
     let sql_type = argument_type(arguments);
     let (character_set, collation) = text_kind(sql_type);
     nullable(match sql_type {
         blob @ SqlType::Blob { .. } => *blob,
-        SqlType::Text(_) if character_set == CharacterSet::OCTETS => SqlType::BLOB_BINARY,
         _ => SqlType::Blob { subtype: 1, character_set, collation },
     })
 }

@@ -9,7 +9,7 @@ use crate::accumulator::of_same_call;
 use crate::context::Context;
 use crate::numeric::decimal;
 use crate::result_type::is_decimal_or_int128;
-use crate::{Accumulator, argument, decfloat};
+use crate::{Accumulator, argument, continuous};
 
 /// DECFLOAT(34) if an argument is DECFLOAT or INT128, otherwise DOUBLE PRECISION.
 pub(super) fn result(_: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
@@ -132,7 +132,13 @@ impl Real for Decimal {
         if other.is_zero() { Ok(None) } else { self.divide(other).map(Some) }
     }
     fn root(self) -> Result<Decimal> {
-        if self.is_negative() { Ok(Decimal::ZERO) } else { decfloat::square_root(self) }
+        if self.is_negative() {
+            Ok(Decimal::ZERO)
+        } else if self.is_zero() {
+            Ok(self)
+        } else {
+            continuous::square_root(self)
+        }
     }
     fn is_zero(self) -> bool {
         Decimal::is_zero(self)

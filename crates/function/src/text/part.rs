@@ -37,6 +37,13 @@ pub(super) fn substring_result(_: &'static str, arguments: &[Argument<'_>]) -> R
     if arguments.get(1).is_some_and(|start| matches!(start.sql_type(), SqlType::Text(_))) {
         return Err(Error::new(isc::EXPRESSION_EVAL_ERR));
     }
+    let constant = match arguments.get(2).and_then(|length| length.constant) {
+        Some(Value::Integer { unscaled, scale: 0 }) => Some(*unscaled),
+        _ => None,
+    };
+    if let Some(negative) = constant.filter(|length| *length < 0) {
+        return Err(Error::new(isc::BAD_SUBSTRING_LENGTH).with(i32::try_from(negative).unwrap_or(i32::MIN)));
+    }
     Ok(match text.sql_type() {
         SqlType::Null => null_text(),
         blob @ SqlType::Blob { .. } => nullable_as(*blob, arguments),
@@ -45,12 +52,9 @@ pub(super) fn substring_result(_: &'static str, arguments: &[Argument<'_>]) -> R
                 SqlType::Text(_) => text_kind(sql_type),
                 _ => (CharacterSet::ASCII, Collation(0)),
             };
-            let constant = match arguments.get(2).and_then(|length| length.constant) {
-                Some(Value::Integer { unscaled, scale: 0 }) => u32::try_from(*unscaled).ok(),
-                _ => None,
-            };
             let whole = text_chars_in(sql_type, kind.0);
-            nullable_as(varying(constant.map_or(whole, |length| length.min(whole)), kind), arguments)
+            let length = constant.and_then(|length| u32::try_from(length).ok());
+            nullable_as(varying(length.map_or(whole, |length| length.min(whole)), kind), arguments)
         }
     })
 }
@@ -59,7 +63,7 @@ pub(super) fn substring_result(_: &'static str, arguments: &[Argument<'_>]) -> R
 pub(super) fn trim_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
     let Some(text) = arguments.get(1) else { return Ok(null_text()) };
     Ok(match text.sql_type() {
-        SqlType::Null => null_text(),
+        SqlType::Null => nullable_as(varying(1, (CharacterSet::NONE, Collation(0))), arguments),
         blob @ SqlType::Blob { .. } => nullable_as(*blob, arguments),
         SqlType::Text(declared) => {
             let kind = (declared.character_set, declared.collation);

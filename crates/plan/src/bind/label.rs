@@ -45,6 +45,7 @@ pub(crate) fn label_of(value: &Expression) -> String {
         }
         ExpressionKind::ContextVariable(variable) => context_label(*variable).to_owned(),
         ExpressionKind::Subquery(query) => subquery_label(query),
+        ExpressionKind::SystemPrivilege(_) => String::from("RDB$SYSTEM_PRIVILEGE"),
         ExpressionKind::SubstringSimilar { .. } => String::from("SUBSTRING"),
         kind => keyword_call(kind).map_or(String::new(), |(function, _)| function.name.to_owned()),
     }

@@ -16,7 +16,15 @@ const TEXT_BYTES_MAX: u32 = 65_533;
 /// # Errors
 /// None so far: every type has a text form.
 pub fn concatenated_type(left: &SqlType, right: &SqlType) -> Result<SqlType> {
-    let (character_set, collation) = merged_text(text_of(left), text_of(right));
+    // What is no text counts as one without a character set here.
+    let kind = |operand: &SqlType| match operand {
+        SqlType::Text(_) | SqlType::Blob { .. } | SqlType::Null => text_of(operand),
+        _ => Some((CharacterSet::NONE, Collation(0))),
+    };
+    if (left, right) == (&SqlType::Null, &SqlType::Null) {
+        return Ok(SqlType::char(1, CharacterSet::NONE));
+    }
+    let (character_set, collation) = merged_text(kind(left), kind(right));
     if let Some(subtype) = merged_subtype(left, right) {
         return Ok(SqlType::Blob { subtype, character_set, collation });
     }

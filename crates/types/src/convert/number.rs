@@ -73,12 +73,32 @@ pub(super) fn to_exact(
         Value::Double(value) => round_double(*value, scale, DOUBLE_EPSILON)?,
         Value::DecFloat(value) => decimal_to_exact(*value, width, scale, context)?,
         Value::Text(text) => {
+            if width == ExactWidth::Short {
+                check_text_of_short(text)?;
+            }
             let (unscaled, from) = decompose(text, width)?;
             shift(unscaled, from.saturating_sub(i32::from(scale))).ok_or_else(out_of_range)?
         }
         _ => return Err(conversion_error(value)),
     };
     width.value(unscaled, scale).ok_or_else(out_of_range)
+}
+
+/// Firebird reads a SMALLINT from a buffer of so many bytes, and refuses what does not fit into it without its blanks at the end.
+fn check_text_of_short(text: &Text) -> Result<()> {
+    const BYTES_MAX: usize = 22;
+    let bytes = text.bytes();
+    let length = bytes.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    if length <= BYTES_MAX {
+        return Ok(());
+    }
+    let length = i32::try_from(length).unwrap_or(i32::MAX);
+    let room = i32::try_from(BYTES_MAX).unwrap_or(i32::MAX);
+    Err(Error::new(isc::ARITH_EXCEPT)
+        .and(isc::STRING_TRUNCATION)
+        .and(isc::TRUNC_LIMITS)
+        .with(room)
+        .with(length))
 }
 
 fn integer_overflow() -> Error {

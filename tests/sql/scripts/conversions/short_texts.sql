@@ -1,0 +1,24 @@
+-- Texts to SMALLINT: no longer than 22 bytes without the blanks at their end.
+create table t (c char(30), v varchar(40), s smallint, w char(30) character set win1252, n char(30) character set none);
+insert into t (c, v, w, n) values ('1', '1', '1', '1');
+select cast(c as smallint), cast(v as smallint), cast(w as smallint), cast(n as smallint) from t;
+select cast(c as smallint) from t;
+select cast(w as smallint) from t;
+select cast(n as smallint) from t;
+update t set s = c;
+update t set s = '000000000000000000000000000000001';
+select cast('000000000000000000001' as smallint) from rdb$database;
+select cast('0000000000000000000001' as smallint) from rdb$database;
+select cast('00000000000000000000001' as smallint) from rdb$database;
+select cast('000000000000000000000001' as smallint) from rdb$database;
+select cast('                        1' as smallint) from rdb$database;
+select cast('1                         ' as smallint) from rdb$database;
+select cast('000000000000000000000000000000001' as integer) from rdb$database;
+select cast('abcdefghijklmnopqrstuvwxyz' as smallint) from rdb$database;
+select cast('abcdefghijklmnopqrst' as smallint) from rdb$database;
+select cast('abcdefghijklmnopqrstuvwxyz' as integer) from rdb$database;
+select cast(_none 'abcdefghijklmnopqrstuvwxyz' as smallint) from rdb$database;
+select cast(_win1252 'abcdefghijklmnopqrstuvwxyz' as smallint) from rdb$database;
+select cast(_octets 'abcdefghijklmnopqrstuvwxyz' as smallint) from rdb$database;
+select cast('abcdefghijklmnopqrstuvwxyz' as numeric(4,2)) from rdb$database;
+select cast('0.00000000000000000000000001' as numeric(4,2)) from rdb$database;

@@ -1,0 +1,13 @@
+-- Roots, logarithms and powers of DECFLOAT: all digits, and how many zeros stand behind them.
+select sqrt(cast('1.00' as decfloat)), sqrt(cast('4.0000' as decfloat)), sqrt(cast(400 as decfloat)), sqrt(cast(1e10 as decfloat)), sqrt(cast('1e-10' as decfloat)), sqrt(cast('2e-6001' as decfloat)) from rdb$database;
+select sqrt(cast('0.00' as decfloat)), sqrt(cast('1e6001' as decfloat)), sqrt(cast(144 as int128)), sqrt(cast('1.44000' as decfloat)) , sqrt(cast('-0' as decfloat)) from rdb$database;
+select ln(cast(1 as decfloat)), ln(cast('1.000' as decfloat)), ln(cast(10 as decfloat)), ln(cast('1.000000000000000000000000000000001' as decfloat)), ln(cast('0.9999999999999999999999999999999999' as decfloat)), ln(cast('1e6144' as decfloat)), ln(cast('1e-6176' as decfloat)) from rdb$database;
+select log10(cast(1 as decfloat)), log10(cast(1000 as decfloat)), log10(cast('0.001' as decfloat)), log10(cast('1.000' as decfloat)), log10(cast('1e6144' as decfloat)), log10(cast('1e-6176' as decfloat)), log10(cast(2 as decfloat)), log10(cast(1000.00 as decfloat)) from rdb$database;
+select exp(cast(0 as decfloat)), exp(cast('0.000' as decfloat)), exp(cast(1 as decfloat)), exp(cast(-1 as decfloat)), exp(cast('1e-40' as decfloat)), exp(cast('1e-10' as decfloat)), exp(cast(100 as decfloat)), exp(cast(14149 as decfloat)), exp(cast(-14200 as decfloat)) from rdb$database;
+select exp(cast(14150 as decfloat)) from rdb$database;
+select exp(cast(-14220 as decfloat)), exp(cast(-14230 as decfloat)), exp(cast(-100 as decfloat)) from rdb$database;
+select log(cast(2 as decfloat), cast(10 as decfloat)), log(cast(10 as decfloat), cast(1000 as decfloat)), log(cast(3 as decfloat), cast(81 as decfloat)), log(cast('1.5' as decfloat), cast(1 as decfloat)) from rdb$database;
+select power(cast(2 as decfloat), 0.5), power(cast(2 as decfloat), cast('0.3' as decfloat)), power(cast('1.1' as decfloat), 100), power(cast('1.1' as decfloat), 1000), power(cast(2 as decfloat), -3), power(cast(3 as decfloat), -3), power(cast(10 as decfloat), 3), power(cast('1.10' as decfloat), 2) from rdb$database;
+select power(cast('1.234567' as decfloat), cast('2.5' as decfloat)), power(cast('99.99' as decfloat), cast('12.34' as decfloat)), power(cast('0.001' as decfloat), cast('0.1' as decfloat)), power(cast(4 as decfloat), cast('1.5' as decfloat)), power(cast(2 as decfloat), 1000), power(cast(7 as decfloat), 333) from rdb$database;
+select power(cast(0 as decfloat), 0), power(cast(0 as decfloat), 2), power(cast(-2 as decfloat), 3), power(cast(-2 as decfloat), 4), power(cast(1 as decfloat), 1000000), power(cast('1.0000001' as decfloat), 1000000) from rdb$database;
+select power(cast(2 as int128), 100), power(cast(2.5 as numeric(38,2)), 3) from rdb$database;
