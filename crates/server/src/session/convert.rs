@@ -13,10 +13,17 @@ use farbird_wire::message::{MessageFormat, MessageType};
 /// "The connection's character set" in a message format.
 const DYNAMIC: u8 = 127;
 
+/// Longest VARCHAR that is described, in bytes.
+const VARYING_BYTES_MAX: u32 = 32_765;
+
+/// Longest CHAR that is described, in bytes.
+const FIXED_BYTES_MAX: u32 = 32_767;
+
 /// How a column is described to a client: texts in the connection's character set.
 ///
 /// Source: Firebird 5 describes texts of NONE and OCTETS as they are, others by the attachment's character set, with
-/// the length in bytes that the same number of characters may take there.
+/// the length in bytes that the same number of characters may take there, but none longer than a column may be: programs keep
+/// lengths in 15 bits.
 pub(crate) fn described(column: &ColumnType, connection: CharacterSet) -> ColumnType {
     if let SqlType::Blob { subtype: 1, character_set, .. } = column.sql_type
         && !is_raw(character_set)
@@ -25,13 +32,13 @@ pub(crate) fn described(column: &ColumnType, connection: CharacterSet) -> Column
         return ColumnType { sql_type: SqlType::blob_text(connection), ..*column };
     }
     let SqlType::Text(mut text) = column.sql_type else { return *column };
-    if is_raw(text.character_set) || is_raw(connection) || text.character_set == connection {
-        return *column;
+    let as_it_is = is_raw(text.character_set) || is_raw(connection) || text.character_set == connection;
+    if !as_it_is {
+        text.character_set = connection;
+        text.collation = farbird_types::Collation(0);
     }
-    text.character_set = connection;
-    text.collation = farbird_types::Collation(0);
-    let longest = u32::from(u16::MAX - 2) / u32::from(connection.bytes_per_character());
-    text.length_chars = text.length_chars.min(longest);
+    let longest = if text.varying { VARYING_BYTES_MAX } else { FIXED_BYTES_MAX };
+    text.length_chars = text.length_chars.min(longest / u32::from(text.character_set.bytes_per_character()));
     ColumnType { sql_type: SqlType::Text(text), ..*column }
 }
 
@@ -196,14 +203,14 @@ fn to_text(value: &Value, character_set: CharacterSet, bytes_max: usize) -> Resu
     if text.bytes().len() <= bytes_max {
         return Ok(Value::Text(text));
     }
-    let needed = text.bytes().trim_ascii_end().len();
-    if needed > bytes_max {
+    let needed = text.bytes().trim_ascii_end();
+    if needed.len() > bytes_max {
         let number = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
         return Err(Error::new(isc::ARITH_EXCEPT)
             .and(isc::STRING_TRUNCATION)
             .and(isc::TRUNC_LIMITS)
-            .with(number(bytes_max))
-            .with(number(needed)));
+            .with(number(bytes_max / usize::from(character_set.bytes_per_character())))
+            .with(number(Text::new(needed, character_set).char_length())));
     }
     Ok(Value::Text(Text::new(&text.bytes()[..bytes_max], character_set)))
 }
@@ -401,6 +408,18 @@ mod tests {
         assert_eq!(described(&column, CharacterSet::NONE), column);
         let octets = nullable(SqlType::varchar(10, CharacterSet::OCTETS));
         assert_eq!(described(&octets, CharacterSet::UTF8), octets);
+    }
+
+    #[test]
+    fn no_text_is_described_as_longer_than_a_column() {
+        let win1252 = CharacterSet::by_name("WIN1252").unwrap();
+        for (column, shown) in [
+            (SqlType::varchar(30_000, win1252), SqlType::varchar(8191, CharacterSet::UTF8)),
+            (SqlType::varchar(16_000, CharacterSet::UTF8), SqlType::varchar(8191, CharacterSet::UTF8)),
+            (SqlType::varchar(64_000, CharacterSet::OCTETS), SqlType::varchar(32_765, CharacterSet::OCTETS)),
+        ] {
+            assert_eq!(described(&nullable(column), CharacterSet::UTF8).sql_type, shown);
+        }
     }
 
     #[test]
