@@ -243,6 +243,8 @@ fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
     let not_matched = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedByTarget);
     let by_source = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedBySource);
     let using = binder.bind_table_reference(&merge.source, by_source)?;
+    binder.namespace().operands_are_bound(0, 0);
+    binder.namespace().join_is_bound(0);
     if not_matched {
         // The target is on the side of the join that may be missing.
         for table in binder.namespace().tables.iter_mut().filter(|table| table.name == changed.named.name) {

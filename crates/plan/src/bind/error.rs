@@ -63,3 +63,13 @@ pub(crate) fn invalid_blr() -> Error {
     // A place as it could be: drivers take zero for the end of the status and one for its next code, and miss what is wrong.
     Error::new(isc::INVALID_BLR).with(2)
 }
+
+/// Two items of the select list have the name that GROUP BY or ORDER BY asks for.
+pub(crate) fn ambiguous_item(name: &Name, first: &str, second: &str) -> Error {
+    dsql(sqlcode::UNKNOWN_TABLE)
+        .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
+        .with(first)
+        .with(format!("{second} in the select list with name"))
+        .and(isc::RANDOM)
+        .with(name.as_str())
+}

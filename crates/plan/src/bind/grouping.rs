@@ -11,7 +11,7 @@ use crate::bind::array::{check_sortable, unless_array};
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::dialect_one::{aggregate_in_dialect_1, narrowed, product_in_dialect_1};
-use crate::bind::error::{dsql, sqlcode, unsupported};
+use crate::bind::error::{ambiguous_item, dsql, sqlcode, unsupported};
 use crate::bind::query::{ItemPlace, key_part};
 use crate::bound::query::{AggregatesAllowed, BoundWindow, OutputColumn};
 use crate::node::{AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFrame, WindowFunction};
@@ -534,12 +534,7 @@ fn named_item<'i>(name: &ast::Name, items: &'i [ast::SelectItem]) -> Result<Opti
     let Some((first, kind)) = named.next() else { return Ok(None) };
     match named.next() {
         None => Ok(Some(first)),
-        Some((_, other)) => Err(dsql(sqlcode::UNKNOWN_TABLE)
-            .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
-            .with(kind)
-            .with(format!("{other} in the select list with name"))
-            .and(isc::RANDOM)
-            .with(name.as_str())),
+        Some((_, other)) => Err(ambiguous_item(name, kind, other)),
     }
 }
 

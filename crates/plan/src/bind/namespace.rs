@@ -19,6 +19,8 @@ pub(crate) struct Namespace {
     pub(crate) block: usize,
     /// What stands in FROM.
     pub(crate) tables: Vec<NamedTable>,
+    /// In which order errors name them, as far as it is not that of `tables`: Firebird turns each join round once it is bound.
+    named_order: Vec<usize>,
     /// The first table that can be seen: the operands of a join do not see what stands to the left of the join.
     pub(crate) visible_from: usize,
     /// Columns that USING and NATURAL have merged.
@@ -113,6 +115,7 @@ impl Namespace {
         Namespace {
             block,
             tables: Vec::new(),
+            named_order: Vec::new(),
             visible_from: 0,
             merged: Vec::new(),
             barrier: false,
@@ -125,12 +128,52 @@ impl Namespace {
         self.tables.iter().enumerate().skip(self.visible_from)
     }
 
+    /// What errors call the tables that can be seen and for which `is_meant` holds, in Firebird's order.
+    pub(crate) fn descriptions(&self, is_meant: impl Fn(usize, &NamedTable) -> bool) -> Vec<&str> {
+        let later = self.named_order.len()..self.tables.len();
+        let seen =
+            self.named_order.iter().copied().chain(later).filter(|number| *number >= self.visible_from);
+        seen.filter_map(|number| Some((number, self.tables.get(number)?)))
+            .filter(|(number, table)| is_meant(*number, table))
+            .map(|(_, table)| table.description.as_str())
+            .collect()
+    }
+
+    /// The operands of a join are there: errors name those of `first` before the others of the join, which goes to the
+    /// end of `tables`.
+    pub(crate) fn operands_are_bound(&mut self, start: usize, first: usize) {
+        self.named_order.extend(self.named_order.len()..self.tables.len());
+        if let (Some(join), Some(places)) = (self.named_order.get_mut(start..), first.checked_sub(start)) {
+            join.rotate_left(places.min(join.len()));
+        }
+    }
+
+    /// A join of everything from `start` is bound.
+    pub(crate) fn join_is_bound(&mut self, start: usize) {
+        if let Some(join) = self.named_order.get_mut(start..) {
+            join.reverse();
+        }
+    }
+
     /// What a column's place shows without a qualifier; `None` if a merged column shows it further left.
     pub(crate) fn unqualified(&self, table: usize, column: usize) -> Option<&NamedColumn> {
         let place = (table, column);
         match self.merged_with(place) {
             Some(merged) => (merged.members.first() == Some(&place)).then_some(&merged.column),
             None => self.tables.get(table)?.columns.get(column),
+        }
+    }
+
+    /// The column that a name with or without a qualifier shows at a place.
+    pub(crate) fn shown(
+        &self,
+        qualifier: Option<&ast::Name>,
+        table: usize,
+        column: usize,
+    ) -> Option<&NamedColumn> {
+        match qualifier {
+            Some(_) => self.tables.get(table)?.columns.get(column),
+            None => self.unqualified(table, column),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::bind::alone::surroundings;
 use crate::bind::array::check_sortable;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
-use crate::bind::error::{at, dsql, sqlcode};
+use crate::bind::error::{ambiguous_item, at, dsql, sqlcode};
 use crate::bind::inference::inferred;
 use crate::bind::label::label_of;
 use crate::bind::namespace::NamedTable;
@@ -529,7 +529,13 @@ impl Binder<'_> {
                     .ok_or_else(|| dsql(sqlcode::SYNTAX).and(isc::DSQL_COLUMN_POS_ERR).with("ORDER BY"))
             }
             ast::ExpressionKind::Column { qualifier: None, name } => {
-                Ok(items.iter().find(|item| item.name.as_deref() == Some(name.as_str())))
+                let mut named = items.iter().filter(|item| item.name.as_deref() == Some(name.as_str()));
+                match (named.next(), named.next()) {
+                    (Some(first), Some(second)) => {
+                        Err(ambiguous_item(name, item_kind(first), item_kind(second)))
+                    }
+                    (found, _) => Ok(found),
+                }
             }
             _ => Ok(None),
         }
@@ -660,4 +666,10 @@ pub(crate) fn key_part(item: &ast::OrderItem, column_type: &ColumnType) -> KeyPa
             Some(ast::NullsOrder::Last) => NullsPosition::Last,
         },
     }
+}
+
+/// What errors call an item of the select list.
+fn item_kind(item: &OutputColumn) -> &'static str {
+    let is_field = item.origin.as_ref().is_some_and(|origin| item.name.as_ref() == Some(&origin.field));
+    if is_field { "a field" } else { "an alias" }
 }

@@ -63,6 +63,9 @@ impl Binder<'_> {
         namespace
             .tables
             .extend(returned.others.into_iter().map(|other| NamedTable { row_key: None, ..other }));
+        // Errors name the table of USING first, as where they are joined.
+        namespace.operands_are_bound(0, 0);
+        namespace.join_is_bound(0);
         self.namespaces = vec![namespace];
         // NEW and OLD stand outside: they are found by their qualifier, and never make a bare column ambiguous.
         let mut qualified = Namespace::new(0);

@@ -59,13 +59,15 @@ impl Binder<'_> {
                         continue;
                     }
                     let Some(place) = table.find(name) else { continue };
-                    let column = match qualifier {
-                        Some(_) => table.columns.get(place),
-                        None => namespace.unqualified(number, place),
-                    };
-                    let Some(column) = column else { continue };
-                    if let Some((first, ..)) = found {
-                        return Err(ambiguous(&table.description, &first.description, name));
+                    let Some(column) = namespace.shown(qualifier, number, place) else { continue };
+                    if found.is_some() {
+                        let tables = namespace.descriptions(|number, table| {
+                            qualifier.is_none_or(|qualifier| qualifier.as_str() == table.name)
+                                && table
+                                    .find(name)
+                                    .is_some_and(|place| namespace.shown(qualifier, number, place).is_some())
+                        });
+                        return Err(ambiguous(&tables, name));
                     }
                     found = Some((table, column, (number, place)));
                 }
@@ -124,7 +126,8 @@ impl Binder<'_> {
                     match found {
                         Some(_) if qualifier.is_some() || table.derived => {}
                         Some((.., first)) if !first.derived => {
-                            return Err(ambiguous(&table.description, &first.description, name));
+                            let is_meant = |table: &NamedTable| table.row_key.is_some() && !table.derived;
+                            return Err(ambiguous(&namespace.descriptions(|_, table| is_meant(table)), name));
                         }
                         _ => found = Some((namespace.block, key.clone(), table)),
                     }
@@ -270,12 +273,14 @@ impl Binder<'_> {
     }
 }
 
-/// Firebird names the later table first.
-fn ambiguous(later: &str, earlier: &str, name: &str) -> farbird_types::Error {
+/// Of the two arguments the second one names all tables but the first, and ends in a space.
+fn ambiguous(tables: &[&str], name: &str) -> farbird_types::Error {
+    let (first, others) = tables.split_first().unwrap_or((&"", &[]));
+    let others: Vec<String> = others.iter().map(|table| format!("{table} ")).collect();
     dsql(sqlcode::UNKNOWN_TABLE)
         .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
-        .with(later)
-        .with(earlier)
+        .with(*first)
+        .with(others.join("and "))
         .and(isc::RANDOM)
         .with(name)
 }

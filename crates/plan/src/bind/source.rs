@@ -94,6 +94,8 @@ impl Binder<'_> {
         let right = self.bind_table_reference(&join.right, right_nullable)?;
         self.namespace().visible_from = start;
         let end = self.namespace().tables.len();
+        let first = if matches!(join.kind, Right | Full) { middle } else { start };
+        self.namespace().operands_are_bound(start, first);
         let operands = Operands { left: start..middle, right: middle..end, kind: join.kind };
         let mut conditions = Vec::new();
         match &join.condition {
@@ -117,6 +119,7 @@ impl Binder<'_> {
             }
         }
         self.namespace().visible_from = visible_before;
+        self.namespace().join_is_bound(start);
         Ok(match join.kind {
             Inner | Cross => FromTree::Group(vec![left, right], conditions),
             Left => left_join(left, right, conditions),
