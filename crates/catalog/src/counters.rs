@@ -8,7 +8,31 @@ use farbird_types::{Error, Result, isc};
 
 use crate::{IndexId, RelationId, SequenceId};
 
-/// System generators of Firebird by RDB$GENERATOR_ID (data/system-generators.tsv).
+/// The system's own sequences by their RDB$GENERATOR_ID, as Firebird names and numbers them. Some of them count nothing here.
+pub const SYSTEM_SEQUENCES: [(&str, SequenceId); 11] = [
+    ("RDB$SECURITY_CLASS", SequenceId(1)),
+    ("SQL$DEFAULT", SequenceId(2)),
+    ("RDB$PROCEDURES", SequenceId(PROCEDURES)),
+    ("RDB$EXCEPTIONS", SequenceId(EXCEPTIONS)),
+    ("RDB$CONSTRAINT_NAME", SequenceId(CONSTRAINT_NAME)),
+    ("RDB$FIELD_NAME", SequenceId(FIELD_NAME)),
+    ("RDB$INDEX_NAME", SequenceId(INDEX_NAME)),
+    ("RDB$TRIGGER_NAME", SequenceId(TRIGGER_NAME)),
+    ("RDB$BACKUP_HISTORY", SequenceId(9)),
+    ("RDB$FUNCTIONS", SequenceId(FUNCTIONS)),
+    ("RDB$GENERATOR_NAME", SequenceId(GENERATOR_NAME)),
+];
+
+/// The number of one of the system's own sequences.
+pub fn system_sequence(name: &str) -> Option<SequenceId> {
+    SYSTEM_SEQUENCES.iter().find(|(own, _)| *own == name).map(|(_, id)| *id)
+}
+
+/// The name of one of the system's own sequences.
+pub fn system_sequence_name(id: SequenceId) -> Option<&'static str> {
+    SYSTEM_SEQUENCES.iter().find(|(_, own)| *own == id).map(|(name, _)| *name)
+}
+
 const PROCEDURES: u32 = 3;
 const EXCEPTIONS: u32 = 4;
 const CONSTRAINT_NAME: u32 = 5;

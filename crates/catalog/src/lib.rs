@@ -72,7 +72,7 @@ pub mod triggers;
 pub use access::{Access, AccessPrivilege};
 pub use catalog::Catalog;
 pub use collation_data::CollationData;
-pub use counters::{Counters, IndexPurpose};
+pub use counters::{Counters, IndexPurpose, SYSTEM_SEQUENCES, system_sequence, system_sequence_name};
 pub use declared_type::{
     DeclaredType, character_set_named, collation_named, declared_type, value_type, with_collation,
     with_default_collation,

@@ -237,7 +237,10 @@ fn next_value(
         _ if context.transaction.current_catalog().database.read_only => {
             return Err(Error::new(isc::READ_ONLY_DATABASE));
         }
-        step => store.sequence_next(sequence, step)?,
+        step => match farbird_catalog::system_sequence_name(farbird_catalog::SequenceId(sequence.0)) {
+            Some(name) => return Err(Error::new(isc::CANT_MODIFY_SYSOBJ).with("generator").with(name)),
+            None => store.sequence_next(sequence, step)?,
+        },
     };
     match short {
         true => convert::cast(&Value::integer(value), &SqlType::INTEGER, &context.cast),

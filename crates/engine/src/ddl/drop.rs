@@ -8,7 +8,9 @@ use farbird_types::{Error, Result, isc};
 
 use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::privileges::{DdlAction, object_type};
-use crate::catalog::{ConstraintKind, ObjectKind, Relation, Routine, RoutineParameter, Sequence, layout};
+use crate::catalog::{
+    ConstraintKind, ObjectKind, Relation, Routine, RoutineParameter, Sequence, layout, system_sequence,
+};
 use crate::ddl::editor::Editor;
 use crate::ddl::{collation, error, index, mapping, reference, rights, user};
 
@@ -31,6 +33,7 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
         DropKind::Index => index::drop_index(editor, name),
         DropKind::Sequence => match catalog.sequences.get(name) {
             Some(sequence) => drop_sequence(editor, sequence),
+            None if system_sequence(name).is_some() => Err(error::cannot_drop_system_sequence(name)),
             None => Err(Error::new(isc::GENNOTDEF).with(name)),
         },
         DropKind::Domain => drop_domain(editor, name),

@@ -75,6 +75,7 @@ const INDEX_KEY_TOO_BIG: u32 = dyn_code(118);
 const DUPLICATE_EXCEPTION: u32 = dyn_code(253);
 /// "Sequence @1 already exists"
 const DUPLICATE_SEQUENCE: u32 = dyn_code(254);
+const SYSTEM_SEQUENCE_IS_KEPT: u32 = dyn_code(272);
 
 fn command(code: u32) -> Error {
     Error::new(isc::SQLERR).with(-607).and(isc::DSQL_COMMAND_ERR).and(code)
@@ -224,7 +225,8 @@ pub(super) fn index_not_found() -> Error {
 }
 
 pub(super) fn column_in_view(column: &str, table: &str, view: &str) -> Error {
-    Error::new(COLUMN_IN_VIEW).with(column).with(table).with(view)
+    // The name is as long there as it is in Firebird's system tables.
+    Error::new(COLUMN_IN_VIEW).with(column).with(table).with(format!("{view:<63}"))
 }
 
 pub(super) fn column_in_index(column: &str, table: &str, index: &str) -> Error {
@@ -351,6 +353,14 @@ pub(super) fn sequence_not_found(name: &str) -> Error {
 
 pub(super) fn sequence_exists(name: &str) -> Error {
     Error::new(DUPLICATE_SEQUENCE).with(name)
+}
+
+pub(super) fn cannot_drop_system_sequence(name: &str) -> Error {
+    Error::new(SYSTEM_SEQUENCE_IS_KEPT).with(name)
+}
+
+pub(super) fn cannot_change_system_sequence(name: &str) -> Error {
+    Error::new(isc::DYN_CANT_MODIFY_SYSOBJ).with("generator").with(name)
 }
 
 pub(super) fn zero_increment(name: &str) -> Error {

@@ -7,13 +7,20 @@ use farbird_store::SequenceId as StoreSequence;
 use farbird_types::Result;
 
 use crate::catalog::privileges::DdlAction;
-use crate::catalog::{CatalogObject, ObjectKind, Sequence};
+use crate::catalog::{CatalogObject, ObjectKind, Sequence, system_sequence};
 use crate::ddl::editor::Editor;
 use crate::ddl::{drop, error, rights};
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE SEQUENCE, SET GENERATOR.
 pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineSequence) -> Result<()> {
     let name = ast.name.as_str();
+    if system_sequence(name).is_some() {
+        return Err(match ast.mode {
+            DefineMode::Create => error::sequence_exists(name),
+            DefineMode::Recreate => error::cannot_drop_system_sequence(name),
+            DefineMode::Alter | DefineMode::CreateOrAlter => error::cannot_change_system_sequence(name),
+        });
+    }
     let existing = editor.catalog().sequences.get(name).cloned();
     match (ast.mode, existing) {
         (DefineMode::Alter, None) => Err(error::sequence_not_found(name)),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use farbird_types::{CharacterSet, Result};
 
 use crate::catalog::privileges::{self, object_type};
-use crate::catalog::system_tables::{domains, table};
-use crate::catalog::{Mapping, Privilege, Role};
+use crate::catalog::system_tables::domains;
+use crate::catalog::{Mapping, Privilege, Role, SYSTEM_SEQUENCES};
 use crate::system::row_set::RowSet;
 use crate::system::tables::{is_our_own, is_system, relations_in_order};
 
@@ -105,9 +105,7 @@ fn usage_of_system_objects(rows: &mut RowSet<'_, '_, '_>) {
         names.push((character_set.name(), object_type::CHARACTER_SET));
         names.extend(character_set.collations().map(|(_, name, _)| (name, object_type::COLLATION)));
     }
-    for fields in table(include_str!("../../data/system-generators.tsv")) {
-        names.extend(fields.first().map(|name| (*name, object_type::SEQUENCE)));
-    }
+    names.extend(SYSTEM_SEQUENCES.map(|(name, _)| (name, object_type::SEQUENCE)));
     for (name, kind) in names {
         owner_row(rows, "SYSDBA", "", 'G', name, kind);
         system_row(rows, ("PUBLIC", object_type::USER), 'G', name, kind);

@@ -7,7 +7,7 @@ use farbird_types::SqlType;
 use crate::catalog::system_tables::table;
 use crate::catalog::{
     Catalog, Constraint, ConstraintKind, LibraryFunction, ReferentialAction, Relation, Routine,
-    RoutineParameter,
+    RoutineParameter, SYSTEM_SEQUENCES,
 };
 use crate::system::program;
 use crate::system::row_set::RowSet;
@@ -333,11 +333,10 @@ pub(super) fn exceptions(rows: &mut RowSet<'_, '_, '_>) {
 }
 
 pub(super) fn generators(rows: &mut RowSet<'_, '_, '_>) {
-    for fields in table(include_str!("../../data/system-generators.tsv")) {
-        let [name, id, ..] = fields.as_slice() else { continue };
+    for (name, id) in SYSTEM_SEQUENCES {
         rows.row()
             .text("RDB$GENERATOR_NAME", name)
-            .number("RDB$GENERATOR_ID", id.parse::<i64>().unwrap_or(0))
+            .number("RDB$GENERATOR_ID", id.0)
             .number("RDB$SYSTEM_FLAG", 1)
             .text("RDB$OWNER_NAME", "SYSDBA")
             .number("RDB$INITIAL_VALUE", 0)

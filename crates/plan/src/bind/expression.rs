@@ -395,15 +395,22 @@ impl Binder<'_> {
     }
 
     fn bind_sequence(&mut self, name: &ast::Name, step: Option<&ast::Expression>) -> Result<Bound> {
-        let Some(sequence) = self.environment.catalog.sequences.get(name.as_str()).cloned() else {
-            return Err(invalid_blr().and(isc::GENNOTDEF).with(name.as_str()));
+        let known = self.environment.catalog.sequences.get(name.as_str());
+        let (id, increment) = match (known, farbird_catalog::system_sequence(name.as_str())) {
+            (Some(sequence), _) => {
+                let (id, increment) = (sequence.id, sequence.increment);
+                self.access(
+                    farbird_catalog::ObjectKind::Sequence,
+                    name.as_str(),
+                    None,
+                    crate::bind::AccessPrivilege::Usage,
+                );
+                (id, increment)
+            }
+            // Everybody may look at the system's own; their increment is 0.
+            (None, Some(id)) => (id, 0),
+            (None, None) => return Err(invalid_blr().and(isc::GENNOTDEF).with(name.as_str())),
         };
-        self.access(
-            farbird_catalog::ObjectKind::Sequence,
-            &sequence.name,
-            None,
-            crate::bind::AccessPrivilege::Usage,
-        );
         // GEN_ID of a NULL step is NULL; NEXT VALUE never is.
         let is_gen_id = step.is_some();
         let sql_type = if self.is_in_dialect_1() { SqlType::INTEGER } else { SqlType::BIGINT };
@@ -414,11 +421,11 @@ impl Binder<'_> {
                 let shape = self.sequence_shape(&step, column_type);
                 (step.converted(&SqlType::BIGINT).expression, shape)
             }
-            None => (Expression::Constant(Value::integer(i64::from(sequence.increment))), None),
+            None => (Expression::Constant(Value::integer(i64::from(increment))), None),
         };
         self.block().volatile = true;
         let expression = Expression::Sequence {
-            sequence: farbird_store::SequenceId(sequence.id.0),
+            sequence: farbird_store::SequenceId(id.0),
             step: Box::new(step),
             short: self.is_in_dialect_1(),
         };
