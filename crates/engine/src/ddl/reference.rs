@@ -41,11 +41,11 @@ pub(super) fn add(
         if matches!(found.kind, RelationKind::View { .. }) && !references.columns.is_empty() {
             return Err(error::reference_to_view(table));
         }
+        let (_, key) = referenced_key(found, &references.columns)?;
         check_scopes(&edit.relation, found)?;
         if edit.relation.is_external() {
             return Err(error::external_in_foreign_key(&edit.relation.name));
         }
-        let (_, key) = referenced_key(found, &references.columns)?;
         check_may_reference(editor, found, &key.columns)?;
         // Nobody may write the referenced table while keys are compared with it.
         editor.lock(found, LockLevel::ProtectedRead)?;

@@ -5,13 +5,17 @@ use std::sync::Arc;
 use farbird_sql::ast::{AlterRoutineOptions, DefineFunction, DefineMode, DefineProcedure};
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::privileges::DdlAction;
-use crate::catalog::{CatalogObject, ObjectKind, Routine, RoutineEngine, RoutineParameter, dependencies};
+use crate::catalog::dependencies::{self, Dependency};
+use crate::catalog::privileges::{DdlAction, object_type};
+use crate::catalog::{Catalog, CatalogObject, ObjectKind, Routine, RoutineEngine, RoutineParameter};
 use crate::ddl::editor::Editor;
 use crate::ddl::signature::{body_of, declare_function, declare_procedure, definer, definer_after, start_of};
 use crate::ddl::table::check_name_is_free;
 use crate::ddl::{drop, error, rights};
 use crate::psql;
+
+/// Characters of a name in Firebird's system tables, from which some of its errors have it.
+const NAME_CHARACTERS: usize = 63;
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE PROCEDURE.
 pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedure) -> Result<()> {
@@ -33,6 +37,7 @@ pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedur
     if kept.is_none() {
         check_name_is_free(editor, name)?;
     }
+    let before = editor.catalog();
     let body = body_of(&ast.definition)?;
     let (mut inputs, mut outputs) = declare_procedure(editor, &ast.signature)?;
     if let Some(kept) = &kept {
@@ -55,13 +60,76 @@ pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedur
         source: body.source.text.clone(),
         source_start: start_of(&body.source),
         sql_security_definer: definer(ast.signature.sql_security),
-        description: kept.and_then(|kept| kept.description.clone()),
+        description: kept.as_ref().and_then(|kept| kept.description.clone()),
         engine: RoutineEngine::Psql,
     };
     let routine = Arc::new(routine);
     editor.put(CatalogObject::Procedure(Arc::clone(&routine)))?;
     psql::check_procedure(&editor.catalog(), &routine, editor.restores())
-        .map_err(|failure| error::in_statement(failure, routine.source_start))
+        .map_err(|failure| error::in_statement(failure, routine.source_start))?;
+    match &kept {
+        Some(kept) => check_lost_outputs(editor, &before, kept, &routine),
+        None => Ok(()),
+    }
+}
+
+/// Fails if somebody reads an output of a procedure that it has no longer.
+fn check_lost_outputs(
+    editor: &Editor<'_, '_>,
+    before: &Arc<Catalog>,
+    old: &Routine,
+    new: &Routine,
+) -> Result<()> {
+    let after = editor.catalog();
+    let is_kept = |output: &RoutineParameter| new.outputs.iter().any(|kept| kept.name == output.name);
+    let mut lost = old.outputs.iter().filter(|output| !is_kept(output)).peekable();
+    if lost.peek().is_none() {
+        return Ok(());
+    }
+    let of_procedure = |it: &Dependency| {
+        it.used == old.name && it.used_type == object_type::PROCEDURE && it.used_package.is_none()
+    };
+    let users: Vec<_> = dependencies::dependencies(before).into_iter().filter(of_procedure).collect();
+    for output in lost {
+        let reads = |it: &&Dependency| {
+            names(before, it, &output.name) && lacks_column(&after, it) && !lacks_column(before, it)
+        };
+        match users.iter().filter(reads).count() {
+            0 => {}
+            // The name is as long there as Firebird's own.
+            count => {
+                let parameter = format!("{}.{:<NAME_CHARACTERS$}", old.name, output.name);
+                return Err(error::in_use(isc::PARAMETER_NAME, &parameter, count));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the text of a routine or trigger that depends on a procedure has a name in it.
+fn names(catalog: &Catalog, dependency: &Dependency, name: &str) -> bool {
+    let dependent = dependency.dependent.as_str();
+    let source = match dependency.dependent_type {
+        object_type::PROCEDURE => catalog.procedures.get(dependent).map(|it| &it.source),
+        object_type::FUNCTION => catalog.functions.get(dependent).map(|it| &it.source),
+        object_type::TRIGGER => catalog.triggers.get(dependent).map(|it| &it.source),
+        _ => None,
+    };
+    source.is_some_and(|source| dependencies::identifiers(source).contains(name))
+}
+
+/// Whether a routine or trigger cannot be compiled for want of a column.
+fn lacks_column(catalog: &Arc<Catalog>, dependency: &Dependency) -> bool {
+    let dependent = dependency.dependent.as_str();
+    let compiled = match dependency.dependent_type {
+        object_type::PROCEDURE => {
+            catalog.procedures.get(dependent).map(|it| psql::check_procedure(catalog, it, true))
+        }
+        object_type::FUNCTION => catalog.functions.get(dependent).map(|it| psql::check_function(catalog, it)),
+        object_type::TRIGGER => catalog.triggers.get(dependent).map(|it| psql::check_trigger(catalog, it)),
+        _ => None,
+    };
+    compiled.is_some_and(|result| result.is_err_and(|failure| failure.has(isc::DSQL_FIELD_ERR)))
 }
 
 /// Parameters keep their comments by their names when their routine is altered.
