@@ -26,6 +26,8 @@ pub struct Cursor {
     frame: Frame,
     view: ReadView,
     parameters: Vec<Value>,
+    /// It keeps no parameters: see [`Cursor::open_live`].
+    live: bool,
     batch: Batch,
     place: usize,
     ended: bool,
@@ -42,6 +44,19 @@ impl Cursor {
         Ok(cursor)
     }
 
+    /// As [`Cursor::open`], but each row is computed when it is asked for, with the parameters that the context has then, and may change
+    /// them: local routines share variables with the routine that asks.
+    ///
+    /// # Errors
+    /// As [`Cursor::open`].
+    pub fn open_live(plan: &Arc<SelectPlan>, context: &mut ExecutionContext<'_>) -> Result<Cursor> {
+        let mut cursor = Cursor::new(plan, context.view.clone(), Vec::new());
+        cursor.live = true;
+        cursor.batch.set_limit(1);
+        cursor.start(context)?;
+        Ok(cursor)
+    }
+
     /// A query that is not open yet.
     pub fn new(plan: &Arc<SelectPlan>, view: ReadView, parameters: Vec<Value>) -> Cursor {
         Cursor {
@@ -50,6 +65,7 @@ impl Cursor {
             frame: Frame::new(plan.frame),
             view,
             parameters,
+            live: false,
             batch: Batch::new(plan.root.width(), BATCH_ROWS_FIRST),
             place: 0,
             ended: false,
@@ -163,7 +179,9 @@ impl Cursor {
         let more = self.inside(context, |cursor, context| cursor.root.next(context, &mut cursor.batch));
         // After an error nothing can be said about the operators' state: the cursor is at its end.
         self.ended = !matches!(more, Ok(true));
-        self.batch.set_limit((self.batch.limit() * BATCH_GROWTH).min(BATCH_ROWS_MAX));
+        if !self.live {
+            self.batch.set_limit((self.batch.limit() * BATCH_GROWTH).min(BATCH_ROWS_MAX));
+        }
         more
     }
 
@@ -182,6 +200,8 @@ impl Cursor {
     fn swap(&mut self, context: &mut ExecutionContext<'_>) {
         std::mem::swap(&mut self.frame, &mut context.frame);
         std::mem::swap(&mut self.view, &mut context.view);
-        std::mem::swap(&mut self.parameters, &mut context.parameters);
+        if !self.live {
+            std::mem::swap(&mut self.parameters, &mut context.parameters);
+        }
     }
 }

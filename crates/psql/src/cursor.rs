@@ -1,11 +1,9 @@
 //! The open cursors of a frame.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use farbird_execute::{Cursor, RowBuffer};
 use farbird_expression::ExecutionContext;
-use farbird_plan::SelectPlan;
 use farbird_types::{Result, Value};
 
 use crate::dynamic_rows::DynamicRows;
@@ -34,16 +32,12 @@ struct Passed {
 }
 
 impl OpenCursor {
-    /// Opens a query.
-    pub(super) fn query(
-        plan: &Arc<SelectPlan>,
-        scroll: bool,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<OpenCursor> {
-        let cursor = Box::new(Cursor::open(plan, context)?);
+    /// The rows of a query that is open.
+    pub(super) fn query(cursor: Cursor, scroll: bool, context: &ExecutionContext<'_>) -> OpenCursor {
+        let cursor = Box::new(cursor);
         let source =
             if scroll { Source::Scrolling(cursor, Passed::new(context)) } else { Source::Query(cursor) };
-        Ok(OpenCursor { source, row: Vec::new(), is_on_row: false })
+        OpenCursor { source, row: Vec::new(), is_on_row: false }
     }
 
     /// The rows of EXECUTE STATEMENT.

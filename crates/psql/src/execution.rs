@@ -130,12 +130,21 @@ impl Execution {
         context: &mut ExecutionContext<'_>,
     ) -> Result<Execution> {
         let mut execution = Execution::blank(routine, declaring);
-        for (own, outer) in execution.variables.iter_mut().zip(&context.parameters).take(routine.shared_slots)
-        {
-            own.clone_from(outer);
-        }
+        execution.take_shared(context);
         execution.fill_inputs(inputs, context)?;
         Ok(execution)
+    }
+
+    /// Takes over the variables around a local routine: the context's parameters.
+    pub(super) fn take_shared(&mut self, context: &ExecutionContext<'_>) {
+        let shared = self.variables.iter_mut().zip(&context.parameters).take(self.routine.shared_slots);
+        shared.for_each(|(own, outer)| own.clone_from(outer));
+    }
+
+    /// Gives the variables around a local routine back.
+    pub(super) fn give_shared(&self, context: &mut ExecutionContext<'_>) {
+        let shared = context.parameters.iter_mut().zip(&self.variables).take(self.routine.shared_slots);
+        shared.for_each(|(outer, own)| outer.clone_from(own));
     }
 
     /// Begins a trigger with OLD and NEW in its first slots.
@@ -649,7 +658,7 @@ impl Execution {
         let opened = match &definition.source {
             CursorSource::Query(plan) => {
                 self.see_changes(context)?;
-                OpenCursor::query(plan, definition.scroll, context)?
+                OpenCursor::query(self.opened(plan, context)?, definition.scroll, context)
             }
             CursorSource::Dynamic(statement) => {
                 self.seen_changes = None;
@@ -728,7 +737,7 @@ impl Execution {
             self.keep(instruction, Kept::Query(query));
             return Ok(());
         }
-        let mut cursor = Cursor::open(plan, context)?;
+        let mut cursor = self.opened(plan, context)?;
         let row = cursor.next_row(context)?;
         context.routine.affected = AffectedRows::of_read(i64::from(row.is_some()));
         let Some(row) = row else { return Ok(()) };
@@ -736,6 +745,14 @@ impl Execution {
             return Err(Error::new(isc::SING_SELECT_ERR));
         }
         store(routine, &row, targets, context)
+    }
+
+    /// Opens a query. Where local routines may change what it reads, and it them, its rows are computed one by one.
+    fn opened(&self, plan: &Arc<SelectPlan>, context: &mut ExecutionContext<'_>) -> Result<Cursor> {
+        match self.declaring.has_local_routines() {
+            true => Cursor::open_live(plan, context),
+            false => Cursor::open(plan, context),
+        }
     }
 
     fn take_kept(&mut self, instruction: usize) -> Kept {

@@ -55,14 +55,11 @@ pub(super) fn call_local(
     let routine = Arc::clone(declaring.local(number)?);
     let mut execution = Execution::of_local(&routine, declaring, inputs, context)?;
     let row = execution.finish(context)?;
-    let variables = execution.into_variables();
-    for (outer, own) in context.parameters.iter_mut().zip(variables).take(routine.shared_slots) {
-        *outer = own;
-    }
+    execution.give_shared(context);
     Ok(row)
 }
 
-/// The rows of a local procedure in FROM. It begins with the variables around it as they are when its query is opened.
+/// The rows of a local procedure in FROM.
 ///
 /// # Errors
 /// Those of its inputs.
@@ -74,5 +71,18 @@ pub(super) fn open_local(
     let declaring = CallFrame::running(context).map(|frame| Arc::clone(&frame.declaring));
     let declaring = declaring.ok_or_else(|| Error::internal("a local procedure outside its routine"))?;
     let routine = Arc::clone(declaring.local(number)?);
-    Ok(Box::new(Execution::of_local(&routine, &declaring, inputs, context)?))
+    Ok(Box::new(LocalRows(Execution::of_local(&routine, &declaring, inputs, context)?)))
+}
+
+/// A local procedure that is running in FROM. For each row it takes the variables around it as they are, and gives them back as it has
+/// left them.
+struct LocalRows(Execution);
+
+impl ProcedureRows for LocalRows {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        self.0.take_shared(context);
+        let row = self.0.resume(context)?;
+        self.0.give_shared(context);
+        Ok(row)
+    }
 }
