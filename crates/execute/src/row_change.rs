@@ -8,7 +8,7 @@
 
 use farbird_catalog::system_tables::is_live;
 use farbird_catalog::triggers::TriggerMoment;
-use farbird_expression::{ExecutionContext, Expression};
+use farbird_expression::{ExecutionContext, Expression, FiredRows};
 use farbird_plan::modification::{InsertRow, Target};
 use farbird_sql::ast::TriggerAction;
 use farbird_store::{LaterChange, RowId, StoreError};
@@ -116,8 +116,7 @@ pub(crate) fn insert(
             relation,
             TriggerMoment::Before,
             TriggerAction::Insert,
-            None,
-            Some(new),
+            FiredRows { new: Some(new), ..FiredRows::default() },
             context,
         )?;
         constraint::restore_types(target, new, context)?;
@@ -136,8 +135,7 @@ pub(crate) fn insert(
             relation,
             TriggerMoment::After,
             TriggerAction::Insert,
-            None,
-            Some(new),
+            FiredRows { new: Some(new), new_number: number, ..FiredRows::default() },
             context,
         )?;
     }
@@ -166,13 +164,13 @@ pub(crate) fn update(
     if later == Some(LaterChange::Deleted) {
         return Ok(false);
     }
+    let number = Some(row).filter(|_| target.stored);
     if target.triggers.before_update {
         context.above.routines.fire_triggers(
             relation,
             TriggerMoment::Before,
             TriggerAction::Update,
-            Some(old),
-            Some(new),
+            FiredRows { old: Some(old), old_number: number, new: Some(new), new_number: number },
             context,
         )?;
         constraint::restore_types(target, new, context)?;
@@ -203,8 +201,7 @@ pub(crate) fn update(
             relation,
             TriggerMoment::After,
             TriggerAction::Update,
-            Some(old),
-            Some(new),
+            FiredRows { old: Some(old), old_number: number, new: Some(new), new_number: number },
             context,
         )?;
     }
@@ -234,13 +231,13 @@ pub(crate) fn delete(
     if later == Some(LaterChange::Deleted) {
         return Ok(false);
     }
+    let number = Some(row).filter(|_| target.stored);
     if target.triggers.before_delete {
         context.above.routines.fire_triggers(
             relation,
             TriggerMoment::Before,
             TriggerAction::Delete,
-            Some(old),
-            None,
+            FiredRows { old: Some(old), old_number: number, ..FiredRows::default() },
             context,
         )?;
         later = later_change(target, row, context)?;
@@ -265,8 +262,7 @@ pub(crate) fn delete(
             relation,
             TriggerMoment::After,
             TriggerAction::Delete,
-            Some(old),
-            None,
+            FiredRows { old: Some(old), old_number: number, ..FiredRows::default() },
             context,
         )?;
     }

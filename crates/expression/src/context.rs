@@ -15,7 +15,7 @@ use farbird_catalog::{Relation, Routine};
 use farbird_function::Context;
 use farbird_session::{RecordCounts, Session, clock};
 use farbird_sql::ast::{DdlStatement, TriggerAction};
-use farbird_store::{ReadView, Savepoint};
+use farbird_store::{ReadView, RowId, Savepoint};
 use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::affected_rows::AffectedRows;
@@ -360,8 +360,7 @@ pub trait Routines: Sync {
         context: &mut ExecutionContext<'_>,
     ) -> Result<Box<dyn ProcedureRows>>;
 
-    /// Fires the triggers of a relation, in order of position and name. Rows are by field id; BEFORE triggers may change
-    /// `new`.
+    /// Fires the triggers of a relation, in order of position and name.
     ///
     /// # Errors
     /// Those of compiling and running them; the statement undoes what they did.
@@ -370,13 +369,25 @@ pub trait Routines: Sync {
         relation: &Relation,
         moment: TriggerMoment,
         action: TriggerAction,
-        old: Option<&[Value]>,
-        new: Option<&mut Vec<Value>>,
+        rows: FiredRows<'_>,
         context: &mut ExecutionContext<'_>,
     ) -> Result<()>;
 
     /// The error with the stack of the running routines, whose innermost line is a system trigger: that of a foreign key.
     fn with_system_trigger(&self, name: &str, error: Error, context: &ExecutionContext<'_>) -> Error;
+}
+
+/// The rows that triggers are fired for, by field id, as far as there are such.
+#[derive(Debug, Default)]
+pub struct FiredRows<'r> {
+    /// OLD.
+    pub old: Option<&'r [Value]>,
+    /// The number of OLD's row, if it is one of a stored table.
+    pub old_number: Option<RowId>,
+    /// NEW, which BEFORE triggers may change.
+    pub new: Option<&'r mut Vec<Value>>,
+    /// The number of NEW's row: none before a row is inserted.
+    pub new_number: Option<RowId>,
 }
 
 /// A selectable procedure that is running: FROM procedure(...).

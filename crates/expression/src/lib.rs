@@ -53,8 +53,8 @@ pub use affected_rows::AffectedRows;
 pub use comparison::operator_holds;
 pub use compiled_pattern::Similar;
 pub use context::{
-    Above, Definitions, ExecutionContext, Frame, ProcedureRows, RoutineState, Routines, RunningSubquery,
-    Subqueries, SystemTables,
+    Above, Definitions, ExecutionContext, FiredRows, Frame, ProcedureRows, RoutineState, Routines,
+    RunningSubquery, Subqueries, SystemTables,
 };
 pub use context_variable::{context_type, error_type};
 pub use evaluate::{evaluate_all, row_of_db_key};

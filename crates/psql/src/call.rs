@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use farbird_catalog::triggers::TriggerMoment;
 use farbird_catalog::{Catalog, Relation, Routine, RoutineEngine};
-use farbird_expression::{ExecutionContext, ProcedureRows, Routines};
+use farbird_expression::{ExecutionContext, FiredRows, ProcedureRows, Routines};
 use farbird_sql::ast::{DatabaseEvent, DdlEvent, DdlEvents, TriggerAction};
+use farbird_store::RowId;
 use farbird_types::{Error, Result, Value, isc};
 
 use crate::cache::{Key, RoutineCache};
@@ -60,11 +61,10 @@ impl Routines for Psql {
         relation: &Relation,
         moment: TriggerMoment,
         action: TriggerAction,
-        old: Option<&[Value]>,
-        new: Option<&mut Vec<Value>>,
+        rows: FiredRows<'_>,
         context: &mut ExecutionContext<'_>,
     ) -> Result<()> {
-        fire_triggers(context, relation, moment, action, old, new)
+        fire_triggers(context, relation, moment, action, rows)
     }
 
     fn with_system_trigger(&self, name: &str, error: Error, context: &ExecutionContext<'_>) -> Error {
@@ -127,14 +127,16 @@ fn fire_triggers(
     relation: &Relation,
     moment: TriggerMoment,
     action: TriggerAction,
-    old: Option<&[Value]>,
-    mut new: Option<&mut Vec<Value>>,
+    FiredRows { old, old_number, mut new, new_number }: FiredRows<'_>,
 ) -> Result<()> {
     let catalog = context.transaction.current_catalog();
     let triggers = compiled_triggers(&catalog, relation, moment, action)?;
     let width = usize::from(relation.next_field_id);
+    let value = |row: RowId| Value::integer(i64::try_from(row.0).unwrap_or(i64::MAX));
+    let numbers = [old_number, new_number].map(|number| number.map_or(Value::Null, value));
     for trigger in triggers.iter() {
         let slots = by_field(old, width).chain(by_field(new.as_deref().map(Vec::as_slice), width));
+        let slots = slots.chain(numbers.clone());
         let mut execution = Execution::of_trigger(trigger, slots, Some(action));
         let moment_text = || format!("{} {}", moment_word(moment), action_word(action));
         traced::trigger(&trigger.name, Some(&relation.name), moment_text, context, |context| {

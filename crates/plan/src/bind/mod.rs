@@ -67,8 +67,8 @@ pub use binder::unknown_type;
 pub use farbird_catalog::{Access, AccessPrivilege};
 pub use inference::parameters_of_argument;
 pub use prepared::{
-    Action, ComputedVariable, LocalFunction, NoVariables, Prepared, QueryDescription, QueryOptions, Variable,
-    VariableScope,
+    Action, ComputedVariable, LocalFunction, NoVariables, Prepared, QueryDescription, QueryOptions,
+    RowKeyVariable, Variable, VariableScope,
 };
 pub use target::table_target;
 

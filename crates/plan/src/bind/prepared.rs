@@ -29,6 +29,19 @@ pub struct ComputedVariable {
     pub first: Option<usize>,
 }
 
+/// The number of the row that a trigger's NEW or OLD is, for RDB$DB_KEY and RDB$RECORD_VERSION.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowKeyVariable {
+    /// RDB$RELATION_ID of the trigger's table.
+    pub relation: u32,
+    /// Where the number is: NULL before the row has one.
+    pub slot: usize,
+    /// Whether it is NEW, and thereby of the running transaction.
+    pub is_new: bool,
+    /// Whether what fires the trigger has such a row.
+    pub exists: bool,
+}
+
 /// A function declared in the routine that is being bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalFunction {
@@ -52,6 +65,12 @@ pub trait VariableScope {
     /// A computed column of NEW or OLD.
     fn computed_column(&self, qualifier: &str, name: &str) -> Option<ComputedVariable> {
         let _ = (qualifier, name);
+        None
+    }
+
+    /// The number of the row that NEW or OLD is.
+    fn row_key(&self, qualifier: &str) -> Option<RowKeyVariable> {
+        let _ = qualifier;
         None
     }
 

@@ -10,6 +10,7 @@ use farbird_types::{CharacterSet, Error, Result, SqlType, isc};
 use crate::bind::binder::{AggregatedColumn, Binder, Bound};
 use crate::bind::error::{dsql, sqlcode, unknown_column};
 use crate::bind::namespace::{CommonTable, NamedTable, Namespace, RowKey, RowNumber, alias_of};
+use crate::bind::prepared::RowKeyVariable;
 use crate::bound::column::{NamedColumn, NamedValue, Origin};
 use crate::bound::opaque::ColumnPlace;
 use crate::bound::source::SourceColumn;
@@ -137,6 +138,10 @@ impl Binder<'_> {
                 break;
             }
         }
+        let variable = qualifier.and_then(|qualifier| self.variables.row_key(qualifier.as_str()));
+        if let (None, Some(variable)) = (&found, variable.filter(|_| !self.inside_definition)) {
+            return Ok(self.row_key_of_variable(variable, kind, sql_type));
+        }
         let Some((block, RowKey { relation, number }, table)) = found else {
             return Err(match names_another {
                 true => {
@@ -175,6 +180,27 @@ impl Binder<'_> {
             RecordKeyKind::RecordVersion => Expression::NULL,
         };
         Ok(Bound { origin: Some(origin), ..Bound::new(expression, sql_type, true) })
+    }
+
+    /// RDB$DB_KEY or RDB$RECORD_VERSION of a trigger's NEW or OLD.
+    fn row_key_of_variable(
+        &mut self,
+        variable: RowKeyVariable,
+        kind: RecordKeyKind,
+        sql_type: SqlType,
+    ) -> Bound {
+        self.variables_used += 1;
+        let RowKeyVariable { relation, slot, is_new, exists } = variable;
+        let row = Box::new(Expression::Parameter(slot));
+        let expression = match kind {
+            _ if !exists => Expression::NULL,
+            RecordKeyKind::DbKey => Expression::DbKey { relation, row },
+            RecordKeyKind::RecordVersion if is_new => {
+                Expression::Context(ContextVariable::CurrentTransaction)
+            }
+            RecordKeyKind::RecordVersion => Expression::RecordVersion { relation, row },
+        };
+        Bound::new(expression, sql_type, true)
     }
 
     /// As [`Binder::named_value`], for a column at a place of the block's namespace: while the block's grouping is bound one

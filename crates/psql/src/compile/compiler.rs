@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use farbird_catalog::triggers::fires_for;
 use farbird_catalog::{ObjectKind, Relation, Routine, RoutineParameter, SourceStart};
 use farbird_expression::{BoundExpression, Expression};
-use farbird_plan::bind::{self, Access, ComputedVariable, Environment, Variable};
+use farbird_plan::bind::{self, Access, ComputedVariable, Environment, RowKeyVariable, Variable};
 use farbird_session::{ColumnDescription, StatementDescription, StatementKind};
 use farbird_sql::ast::{self, Position, PsqlStatementKind, TriggerAction};
 use farbird_types::{ColumnType, Error, Result, SqlType, isc};
@@ -263,13 +263,13 @@ impl<'a> Compiler<'a> {
         count: u32,
     ) -> Result<Vec<ColumnDescription>> {
         let types = self.call_parameters(call, inputs, count)?;
-        self.scope.parameter_types = types.iter().map(|(_, column_type)| *column_type).collect();
+        self.scope.parameter_types = types.clone();
         let mut parameters = Vec::new();
-        for (name, column_type) in types {
+        for column_type in types {
             let slot = self.slot();
             self.inputs.push(Declared { constraint: None, default: None });
             debug_assert_eq!(slot + 1, self.inputs.len(), "inputs come first");
-            parameters.push(described(&name, column_type));
+            parameters.push(described("", column_type));
         }
         Ok(parameters)
     }
@@ -292,13 +292,13 @@ impl<'a> Compiler<'a> {
         CompiledStatement { description, routine: Arc::new(self.finish()) }
     }
 
-    /// Names and types of the `?` in the arguments of a client's EXECUTE PROCEDURE.
+    /// The types of the `?` in the arguments of a client's EXECUTE PROCEDURE.
     pub(super) fn call_parameters(
         &self,
         call: &ast::ExecuteProcedure,
         inputs: &[RoutineParameter],
         count: u32,
-    ) -> Result<Vec<(String, ColumnType)>> {
+    ) -> Result<Vec<ColumnType>> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if call.arguments.len() > inputs.len() {
             return Err(procedure_mismatch(&call.name));
@@ -308,9 +308,7 @@ impl<'a> Compiler<'a> {
             let target = ColumnType { sql_type: input.sql_type, nullable: true };
             let found = bind::parameters_of_argument(self.environment, argument, &self.scope, target)?;
             for (place, known) in types.iter_mut().zip(found) {
-                if let Some(column_type) = known {
-                    *place = Some((input.name.clone(), column_type));
-                }
+                *place = known.or(*place);
             }
         }
         types.into_iter().map(|known| known.ok_or_else(bind::unknown_type)).collect()
@@ -364,10 +362,10 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// OLD and NEW, by field id, as far as what fires the trigger has them.
+    /// OLD and NEW, by field id, and behind them the numbers of their rows, as far as what fires the trigger has them.
     pub(super) fn declare_rows(&mut self, relation: &Relation, trigger_type: u64, fired: Fired) {
         let width = usize::from(relation.next_field_id);
-        self.slots = width * 2;
+        self.slots = width * 2 + 2;
         let fires_for = |action| fires_for(trigger_type, action);
         let (inserts, updates, deletes) = (
             fires_for(TriggerAction::Insert),
@@ -390,6 +388,18 @@ impl<'a> Compiler<'a> {
             if inserts || updates {
                 self.scope.declare_field("NEW", &column.name, known(width + field, writable));
             }
+        }
+        let mut declare_key = |qualifier, is_new, lacking| {
+            let slot = width * 2 + usize::from(is_new);
+            let exists = fired.action != Some(lacking);
+            let key = RowKeyVariable { relation: relation.id.0, slot, is_new, exists };
+            self.scope.row_keys.insert(qualifier, key);
+        };
+        if updates || deletes {
+            declare_key("OLD", false, TriggerAction::Insert);
+        }
+        if inserts || updates {
+            declare_key("NEW", true, TriggerAction::Delete);
         }
         self.declare_computed(relation, fired.action);
         self.scope.changed_relation = Some(relation.name.clone());

@@ -9,7 +9,7 @@ use farbird_sql::ast::{self, DeclarationKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
 use super::compiler::{Compiler, Inputs};
-use super::scope::{LocalProcedure, duplicate};
+use super::scope::{LocalProcedure, duplicate_routine};
 use crate::compile::compiler::parsed_default;
 use crate::routine::{CompiledRoutine, Declared, Instruction, RoutineKind, VariableConstraint};
 
@@ -162,7 +162,7 @@ impl<'a> Compiler<'a> {
         self.refuse_nesting("nested sub procedure")?;
         let name = signature.name.as_str();
         let number = match self.scope.procedure(name) {
-            Some(known) if self.is_declared(known.number) => return Err(duplicate(name)),
+            Some(known) if self.is_declared(known.number) => return Err(duplicate_routine(name)),
             Some(known) => known.number,
             None => {
                 let number = self.new_local();
@@ -201,7 +201,7 @@ impl<'a> Compiler<'a> {
         let result = ColumnType { sql_type: resolved.sql_type, nullable: !not_null };
         let known = bind::VariableScope::local_function(&self.scope, name);
         let number = match known {
-            Some(known) if self.is_declared(known.number) => return Err(duplicate(name)),
+            Some(known) if self.is_declared(known.number) => return Err(duplicate_routine(name)),
             Some(known) => known.number,
             None => {
                 let number = self.new_local();

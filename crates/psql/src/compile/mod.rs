@@ -49,7 +49,7 @@ fn compile_block(environment: &Environment, block: &ast::ExecuteBlock) -> Result
         let column_type = compiler.declare_input(declaration)?;
         // A parameter declared NOT NULL is checked when the block runs; Firebird describes none as such.
         let column_type = ColumnType { nullable: true, ..column_type };
-        parameters.push(described(declaration.parameter.name.as_str(), column_type));
+        parameters.push(described("", column_type));
     }
     let mut columns = Vec::new();
     for declaration in &block.returns {
@@ -195,7 +195,7 @@ fn compile_stored(
     Ok(compiled)
 }
 
-/// Compiles a trigger. The frame's first slots are OLD and NEW by field id.
+/// Compiles a trigger. The frame's first slots are OLD and NEW by field id, and the numbers of their rows.
 ///
 /// # Errors
 /// As [`compile_statement`].

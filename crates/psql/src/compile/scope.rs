@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use farbird_catalog::Routine;
-use farbird_plan::bind::{ComputedVariable, LocalFunction, Variable, VariableScope};
+use farbird_plan::bind::{ComputedVariable, LocalFunction, RowKeyVariable, Variable, VariableScope};
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, isc};
 
@@ -60,6 +60,8 @@ pub(super) struct Scope {
     pub(super) parameter_types: Vec<ColumnType>,
     /// The table of a trigger: what OLD and NEW are rows of.
     pub(super) changed_relation: Option<String>,
+    /// The numbers of the rows that OLD and NEW are.
+    pub(super) row_keys: HashMap<&'static str, RowKeyVariable>,
     /// Computed columns of OLD and NEW, by qualifier and name.
     pub(super) computed: HashMap<(String, String), ComputedVariable>,
 }
@@ -215,6 +217,7 @@ impl Scope {
             is_trigger: false,
             parameter_types: Vec::new(),
             changed_relation: None,
+            row_keys: HashMap::new(),
             computed: HashMap::new(),
         }
     }
@@ -237,6 +240,10 @@ impl VariableScope for Scope {
 
     fn computed_column(&self, qualifier: &str, name: &str) -> Option<ComputedVariable> {
         self.computed.get(&(qualifier.to_owned(), name.to_owned())).cloned()
+    }
+
+    fn row_key(&self, qualifier: &str) -> Option<RowKeyVariable> {
+        self.row_keys.get(qualifier).copied()
     }
 
     fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
@@ -271,6 +278,11 @@ impl VariableScope for Scope {
 /// A name declared twice.
 pub(super) fn duplicate(name: &str) -> Error {
     sql_error(-637).and(isc::DSQL_DUPLICATE_SPEC).with(name)
+}
+
+/// A local routine declared twice.
+pub(super) fn duplicate_routine(name: &str) -> Error {
+    Error::new(isc::DSQL_DUPLICATE_SPEC).with(name)
 }
 
 /// A name that is not there.
