@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use farbird_expression::{ExecutionContext, Expression};
-use farbird_plan::{Access, Filter, Node, TableScan};
+use farbird_plan::{Access, Filter, Node, RowSet, TableScan};
 use farbird_record::{ColumnValues, ColumnVector};
 use farbird_store::{BlockColumns, ColumnBatch, RecordCounter, RelationScan};
 use farbird_types::{Error, Result, SqlType, Value};
@@ -45,6 +45,9 @@ const STRETCH_NUMBERS_MAX: u64 = 1 << 24;
 const PART_ROWS: usize = 1_024;
 const LOOKED_AT_MAX: usize = 4 * COLUMN_ROWS_MAX;
 
+/// So many rows that are named: they are in as many blocks, if they lie far from each other.
+const STRETCH_NAMED: usize = 256;
+
 /// Of named rows fewer than one in so many are looked at row by row: picking one out of a block costs as much as decoding so many.
 const SPARSE_ROWS: usize = 10;
 
@@ -75,6 +78,8 @@ pub(crate) struct ColumnSource {
 struct SharedScan {
     /// What nobody has taken yet.
     rest: Box<RelationScan>,
+    /// Of the rows that indexes name, if only those are read.
+    named: Option<NamedRows>,
     /// How many stretches there have been.
     stretches: u64,
     /// How many row numbers the next one has, more or less.
@@ -152,8 +157,7 @@ impl ColumnSource {
     pub(crate) fn stage(&mut self, wanted: &[bool], context: &mut ExecutionContext<'_>) -> Option<ScanStage> {
         let is_blob = |sql_type: &SqlType| matches!(sql_type, SqlType::Blob { .. } | SqlType::Array);
         let conditions = self.filters.iter().map(|filter| &filter.filter.condition);
-        if self.named.is_some()
-            || !conditions.clone().all(is_for_any_thread)
+        if !conditions.clone().all(is_for_any_thread)
             || conditions.clone().any(Expression::is_volatile)
             || self.types.iter().any(is_blob)
         {
@@ -165,7 +169,8 @@ impl ColumnSource {
                 return None;
             }
         }
-        let shared = SharedScan { rest: self.place.take()?, stretches: 0, numbers: STRETCH_NUMBERS_FIRST };
+        let (rest, named) = (self.place.take()?, self.named.take());
+        let shared = SharedScan { rest, named, stretches: 0, numbers: STRETCH_NUMBERS_FIRST };
         Some(ScanStage {
             source: self.for_thread(),
             wanted: wanted.to_vec(),
@@ -221,7 +226,11 @@ impl ColumnSource {
         self.measure = ScanMeasure::open(&self.scan, filters, context);
         self.named = None;
         if let Access::Rows(set) = &self.scan.access {
-            self.named = NamedRows::of(set, &self.scan, context)?;
+            self.named = NamedRows::of(set, &self.scan, &self.restrictions, context)?;
+            // The rows under those keys are all that there are: the join need not be asked for each of them.
+            if let (RowSet::Keys(keyed), Some(_)) = (set, &self.named) {
+                self.restrictions.retain(|(column, _)| *column != keyed.column);
+            }
         }
         Ok(())
     }
@@ -241,34 +250,47 @@ impl ColumnSource {
             if let Some(error) = self.error.take() {
                 return Err(error);
             }
-            let Some(scan) = &mut self.place else { return Ok(false) };
-            let transaction = context.transaction;
-            let (filters, restrictions, named) = (&self.filters, &self.restrictions, &self.named);
-            if let Some(named) = named {
-                let Some(next) = named.next() else { return Ok(false) };
-                scan.seek(next);
-            }
-            let mut skip = |columns: &BlockColumns<'_>| {
-                let (first, last) = columns.row_ids();
-                named.as_ref().is_some_and(|named| !named.has_any(first, last))
-                    || !may_select(filters, restrictions, columns)
-            };
-            if let Some(measure) = &mut self.measure {
-                measure.begin();
-            }
-            let more = scan
-                .next_columns_unless(&transaction.store, rows_max, &mut self.batch, &mut skip)
-                .map_err(|error| transaction.status_of(error))?;
-            if let Some(measure) = &mut self.measure {
-                measure.scanned(self.batch.len(), scan.blocks());
-            }
-            if !more {
+            if !self.fill(rows_max, context)? {
                 return Ok(false);
             }
             self.select(context)?;
             if !self.selection.is_empty() {
                 return Ok(true);
             }
+        }
+    }
+
+    /// Has the next rows at hand, so many at most, and nothing selected of them: of blocks of which there may be some; false at the end.
+    fn fill(&mut self, rows_max: usize, context: &mut ExecutionContext<'_>) -> Result<bool> {
+        let Some(scan) = &mut self.place else { return Ok(false) };
+        let transaction = context.transaction;
+        let (filters, restrictions, named) = (&self.filters, &self.restrictions, &self.named);
+        if let Some(named) = named {
+            let Some(next) = named.next() else { return Ok(false) };
+            scan.seek(next);
+        }
+        let mut skip = |columns: &BlockColumns<'_>| {
+            let (first, last) = columns.row_ids();
+            named.as_ref().is_some_and(|named| !named.has_any(first, last))
+                || !may_select(filters, restrictions, columns)
+        };
+        if let Some(measure) = &mut self.measure {
+            measure.begin();
+        }
+        let more = scan
+            .next_columns_unless(&transaction.store, rows_max, &mut self.batch, &mut skip)
+            .map_err(|error| transaction.status_of(error))?;
+        if let Some(measure) = &mut self.measure {
+            measure.scanned(self.batch.len(), scan.blocks());
+        }
+        Ok(more)
+    }
+
+    /// Whether it is known that no rows come behind those at hand.
+    fn is_finished(&self) -> bool {
+        match (&self.named, &self.place) {
+            (Some(named), _) => named.next().is_none(),
+            (None, place) => place.as_ref().is_none_or(|scan| scan.is_finished()),
         }
     }
 
@@ -461,25 +483,29 @@ impl ScanStage {
     /// Takes the next stretch that nobody has taken; `None` at the end.
     fn take_stretch(&mut self, context: &ExecutionContext<'_>) -> Option<Result<()>> {
         let mut shared = self.shared.lock();
-        if shared.rest.is_finished() {
-            return None;
-        }
         let number = shared.stretches;
-        shared.stretches += 1;
         let numbers = shared.numbers;
+        let taken = if let Some(named) = &mut shared.named {
+            self.source.named = Some(named.split_off(STRETCH_NAMED)?);
+            Ok(RelationScan::clone(&shared.rest))
+        } else if shared.rest.is_finished() {
+            return None;
+        } else {
+            let transaction = context.transaction;
+            let taken = shared.rest.split_off(&transaction.store, numbers);
+            taken.map_err(|error| transaction.status_of(error))
+        };
+        shared.stretches += 1;
         self.own = Some(OwnStretch { number, numbers, rows: 0 });
-        let transaction = context.transaction;
-        let taken = shared.rest.split_off(&transaction.store, numbers);
-        Some(
-            taken
-                .map(|scan| self.source.place = Some(Box::new(scan)))
-                .map_err(|error| transaction.status_of(error)),
-        )
+        Some(taken.map(|scan| self.source.place = Some(Box::new(scan))))
     }
 
     /// Tells the others what is known behind a stretch that has been read.
     fn finish_stretch(&mut self) {
         let (Some(own), Some(read)) = (self.own.take(), self.source.place.take()) else { return };
+        if self.source.named.take().is_some() {
+            return;
+        }
         let blocks = read.blocks();
         // A block that is passed over takes a fraction of the time.
         let blocks = blocks.read + blocks.skipped / SKIPPED_BLOCKS;
@@ -498,22 +524,15 @@ impl ScanStage {
     fn read(&mut self, part: &mut Stretch, context: &mut ExecutionContext<'_>) -> Result<bool> {
         context.check_interrupt()?;
         let rows_max = self.source.rows_max().min(COLUMN_ROWS_MAX.saturating_sub(part.rows.len()));
-        let ColumnSource { batch, filters, restrictions, place, .. } = &mut self.source;
-        let Some(scan) = place else { return Ok(false) };
-        let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, restrictions, columns);
-        let transaction = context.transaction;
-        let more = scan
-            .next_columns_unless(&transaction.store, rows_max, batch, &mut skip)
-            .map_err(|error| transaction.status_of(error))?;
-        let is_finished = !more || scan.is_finished();
+        let more = self.source.fill(rows_max, context)?;
         if more {
-            part.looked_at += batch.len();
+            part.looked_at += self.source.batch.len();
             self.source.select(context)?;
             if !self.source.selection().is_empty() {
                 part.rows.append(self.source.take(&self.wanted)?);
             }
         }
-        Ok(!is_finished)
+        Ok(more && !self.source.is_finished())
     }
 }
 

@@ -16,7 +16,7 @@ use std::hash::RandomState;
 use std::sync::Arc;
 
 use farbird_expression::{ExecutionContext, Expression};
-use farbird_plan::{HashJoin, HashJoinKind, JoinKey};
+use farbird_plan::{Access, HashJoin, HashJoinKind, JoinKey, Node, RowSet};
 use farbird_types::{Error, Result, Value, compare};
 use farbird_vector::Vectors;
 
@@ -241,6 +241,7 @@ impl HashJoinOperator {
         }
         let in_columns =
             self.columns.as_ref().filter(|_| self.by_columns).and_then(|columns| columns.table());
+        let keeps = reads_by_keys(&self.join.outer);
         for (part, (of_outer, of_inner)) in self.join.outer_keys.iter().zip(&self.join.inner_keys).enumerate()
         {
             let (Expression::Column(outer), Expression::Column(inner)) = (&of_outer.value, &of_inner.value)
@@ -250,15 +251,15 @@ impl HashJoinOperator {
             let memory = context.budget.reserve();
             let filter = match (in_columns, &self.table) {
                 (Some(table), _) if table.len() == 0 => {
-                    KeyFilter::of_numbers(None, std::iter::empty(), memory)
+                    KeyFilter::of_numbers(None, std::iter::empty(), keeps, memory)
                 }
                 (Some(table), _) => table
                     .keys()
                     .numbers(part)
-                    .and_then(|(unit, numbers)| KeyFilter::of_numbers(Some(unit), numbers, memory)),
+                    .and_then(|(unit, numbers)| KeyFilter::of_numbers(Some(unit), numbers, keeps, memory)),
                 (None, Some(table)) => {
                     let keys = (0..table.len()).filter_map(|number| table.row(number).get(*inner));
-                    KeyFilter::of(keys, memory)
+                    KeyFilter::of(keys, keeps, memory)
                 }
                 (None, None) => None,
             };
@@ -528,6 +529,15 @@ impl HashJoinOperator {
 
     fn key_of_outer(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<HashedKey>> {
         key_of(&self.join.outer_keys, row, &self.hashing, context)
+    }
+}
+
+/// Whether a side is a table that is read by the keys of the other one.
+fn reads_by_keys(side: &Node) -> bool {
+    match side {
+        Node::Table(scan) => matches!(scan.access, Access::Rows(RowSet::Keys(_))),
+        Node::Filter(filter) => reads_by_keys(&filter.input),
+        _ => false,
     }
 }
 

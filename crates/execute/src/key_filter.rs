@@ -16,6 +16,8 @@ const BITS_MIN: u64 = 1 << 16;
 const HASHED_BITS: u64 = 16;
 /// Most bits: 8 MiB of them.
 const BITS_MAX: u64 = 1 << 26;
+/// Most keys that are kept themselves beside the bits: an index may be asked for their rows.
+const KEPT_MAX: u64 = 1 << 14;
 
 /// The keys of one side of a join.
 #[derive(Debug)]
@@ -26,14 +28,18 @@ pub struct KeyFilter {
     bits: Vec<u64>,
     /// Whether bits stand for numbers from `least` on, rather than for hashes.
     is_exact: bool,
+    /// The numbers themselves, in any order, if they are few and somebody looks them up.
+    kept: Option<Vec<i64>>,
     /// What it is charged to.
     _memory: Reservation,
 }
 
 impl KeyFilter {
-    /// The filter of some keys; nothing if they are of a kind that has none, or if there is no memory for it.
+    /// The filter of some keys, and whether it keeps those themselves if they are few; nothing if they are of a kind that has none, or
+    /// if there is no memory for it.
     pub(crate) fn of<'v>(
         keys: impl Iterator<Item = &'v Value> + Clone,
+        keeps: bool,
         memory: Reservation,
     ) -> Option<KeyFilter> {
         let mut unit = None;
@@ -44,13 +50,14 @@ impl KeyFilter {
             }
             unit = Some(of_key);
         }
-        KeyFilter::of_numbers(unit, keys.filter_map(number_of).map(|(_, number)| number), memory)
+        KeyFilter::of_numbers(unit, keys.filter_map(number_of).map(|(_, number)| number), keeps, memory)
     }
 
     /// The filter of keys that are numbers of a unit; of none, if there is no unit.
     pub(crate) fn of_numbers(
         unit: Option<Unit>,
         numbers: impl Iterator<Item = i64> + Clone,
+        keeps: bool,
         mut memory: Reservation,
     ) -> Option<KeyFilter> {
         if !matches!(unit, None | Some(Unit::Exact(_) | Unit::Date)) {
@@ -71,7 +78,10 @@ impl KeyFilter {
         if !memory.try_grow(words * size_of::<u64>()) {
             return None;
         }
-        let mut filter = KeyFilter { unit, least, greatest, bits: vec![0; words], is_exact, _memory: memory };
+        let is_kept = keeps && count <= KEPT_MAX && memory.try_grow(count as usize * size_of::<i64>());
+        let kept = is_kept.then(|| numbers.clone().collect());
+        let bits = vec![0; words];
+        let mut filter = KeyFilter { unit, least, greatest, bits, is_exact, kept, _memory: memory };
         for number in numbers {
             let bit = filter.bit_of(number);
             if let Some(word) = filter.bits.get_mut((bit / 64) as usize) {
@@ -89,6 +99,11 @@ impl KeyFilter {
             (Some(Unit::Date), SqlType::Date) => true,
             _ => false,
         }
+    }
+
+    /// The keys, in any order, some of them more than once; `None` if they are more than so many, or than are kept.
+    pub(crate) fn few(&self, keys_max: usize) -> Option<&[i64]> {
+        self.kept.as_deref().filter(|kept| kept.len() <= keys_max)
     }
 
     /// Whether a number may be among the keys.
@@ -154,7 +169,7 @@ mod tests {
 
     fn filter(numbers: &[i64]) -> KeyFilter {
         let values: Vec<Value> = numbers.iter().map(|number| Value::integer(*number)).collect();
-        KeyFilter::of(values.iter(), StatementBudget::alone().reserve()).unwrap()
+        KeyFilter::of(values.iter(), true, StatementBudget::alone().reserve()).unwrap()
     }
 
     #[test]
@@ -186,13 +201,20 @@ mod tests {
     #[test]
     fn keys_of_several_kinds_have_no_filter() {
         let values = [Value::integer(1), Value::Double(1.0)];
-        assert!(KeyFilter::of(values.iter(), StatementBudget::alone().reserve()).is_none());
+        assert!(KeyFilter::of(values.iter(), true, StatementBudget::alone().reserve()).is_none());
+    }
+
+    #[test]
+    fn few_keys_are_known_themselves() {
+        assert_eq!(filter(&[7, -3, 7]).few(3), Some(&[7, -3, 7][..]));
+        assert_eq!(filter(&[7, -3, 7]).few(2), None);
+        assert_eq!(filter(&(0..20_000).collect::<Vec<i64>>()).few(usize::MAX), None);
     }
 
     #[test]
     fn nothing_is_among_no_keys() {
         let values = [Value::Null];
-        let filter = KeyFilter::of(values.iter(), StatementBudget::alone().reserve()).unwrap();
+        let filter = KeyFilter::of(values.iter(), true, StatementBudget::alone().reserve()).unwrap();
         assert!(!filter.may_have(0) && !filter.may_have_between(i64::MIN, i64::MAX));
     }
 }

@@ -86,6 +86,8 @@ const KEPT_SCAN_TIMES: f64 = 6.0;
 pub(crate) const NOT_UNIQUE: f64 = 0.3;
 /// Rows that are read at least until one is a partner, more or less.
 const FIRST_ROWS: f64 = 2.0;
+/// Most keys that a join tells to be looked up.
+pub(crate) const KEYS_MAX: f64 = 16_384.0;
 
 /// A table may grow after its plan is made: no scan is taken to read fewer rows than this.
 const SCAN_ROWS_LEAST: f64 = 4_000.0;
@@ -199,4 +201,60 @@ pub(crate) fn first_of_order(rows: f64, kept: f64) -> f64 {
 pub(crate) fn sort(rows: f64) -> f64 {
     let rows = rows.max(2.0);
     SORT_START + rows * SORT_COMPARISON * rows.log2()
+}
+
+/// Reading the rows of a table that an index names under keys that a join tells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct KeyedReading {
+    /// The rows under a key.
+    pub(crate) rows: f64,
+    /// The part of them that the table's own conditions leave.
+    pub(crate) part: f64,
+    /// How far they lie together, -1 to 1.
+    pub(crate) order: f64,
+    /// The rows and blocks of the table.
+    pub(crate) all_rows: f64,
+    pub(crate) blocks: f64,
+}
+
+impl KeyedReading {
+    /// How many rows are left of those under so many keys.
+    pub(crate) fn found(&self, keys: f64) -> f64 {
+        (keys * self.rows).min(self.all_rows) * self.part
+    }
+
+    /// What reading them costs, in row order.
+    pub(crate) fn cost(&self, keys: f64) -> f64 {
+        let rows = (keys * self.rows).min(self.all_rows);
+        let sought = blocks_of(rows, self.all_rows, self.blocks, self.order);
+        // A scan of all rows comes to each block as these do, and decodes more of it.
+        let reached = sought * BLOCK_SOUGHT;
+        let looked_at = rows * (ENTRY + ROW_PICKED) + self.found(keys) * COLUMN_ROW;
+        SCAN_START + keys * INDEX_START + reached + looked_at
+    }
+
+    /// For how many keys it costs less than something else.
+    pub(crate) fn keys_max(&self, other: f64) -> f64 {
+        let mut keys = 1.0;
+        while keys < KEYS_MAX && self.cost(keys * 2.0) < other {
+            keys *= 2.0;
+        }
+        keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_keys_are_looked_up_and_many_are_not() {
+        let reading =
+            KeyedReading { rows: 30.0, part: 0.1, order: 0.0, all_rows: 6_000_000.0, blocks: 17_600.0 };
+        let natural = scan(6_000_000.0, 600_000.0);
+        let keys_max = reading.keys_max(natural);
+        assert!(reading.cost(10.0) < natural / 10.0);
+        assert!((64.0..KEYS_MAX).contains(&keys_max), "{keys_max}");
+        assert!(reading.cost(keys_max * 2.0) >= natural);
+    }
 }

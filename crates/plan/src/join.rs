@@ -432,6 +432,7 @@ impl<'a> JoinPlanner<'a> {
             };
             conditions.retain(|condition| !condition.is_volatile());
             let choice = self.lookup(*source, &available, &conditions)?;
+            let keyed = self.keyed(*source, &available, &conditions).map(|keyed| keyed.reading);
             Some(match member.adds() {
                 false => {
                     let of_member = choice
@@ -443,9 +444,9 @@ impl<'a> JoinPlanner<'a> {
                         0.0,
                         self.estimator.blocks(*source),
                     ));
-                    Lookup { cost, partners_cost: 0.0 }
+                    Lookup { cost, partners_cost: 0.0, keyed }
                 }
-                true => Lookup { cost: choice.cost, partners_cost: choice.rows_cost },
+                true => Lookup { cost: choice.cost, partners_cost: choice.rows_cost, keyed },
             })
         };
         let mut orders = Order::new(&described, &links, &columns, &mut lookup);
@@ -903,6 +904,16 @@ impl<'a> JoinPlanner<'a> {
                 return Ok(self.nested_loop(left, right, captures, kind, across));
             }
         }
+        if method == Method::BuildJoinedByKeys {
+            let conditions: Vec<Expression> = local.iter().chain(&across).cloned().collect();
+            if let Some(keyed) = self.keyed(*source, &left.sources, &conditions) {
+                let all = self.estimator.rows(*source);
+                let (natural, _) = self.read_cost(*source, &local, all, all);
+                let access = self.keyed_access(*source, keyed, left.rows, natural);
+                let (right, _) = self.leaf_with(*source, Some(access), local);
+                return Ok(self.hash_join(left, right, kind, Method::BuildJoined, across));
+            }
+        }
         let (right, _) = self.leaf(*source, local, &[]);
         Ok(self.hash_join(left, right, kind, method, across))
     }
@@ -1191,7 +1202,7 @@ impl<'a> JoinPlanner<'a> {
     }
 
     /// Whether the values of two columns are numbers of one scale, or dates.
-    fn have_one_unit(&self, left: usize, right: usize) -> bool {
+    pub(super) fn have_one_unit(&self, left: usize, right: usize) -> bool {
         match (self.slot_type(left), self.slot_type(right)) {
             (Some(SqlType::Exact { scale: left, .. }), Some(SqlType::Exact { scale: right, .. })) => {
                 left == right

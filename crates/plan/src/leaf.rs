@@ -226,7 +226,7 @@ impl JoinPlanner<'_> {
     }
 
     /// The used columns of a source: slot, and place in the source.
-    fn slots_of(&self, source: usize) -> Vec<(usize, usize)> {
+    pub(super) fn slots_of(&self, source: usize) -> Vec<(usize, usize)> {
         self.slots
             .iter()
             .enumerate()

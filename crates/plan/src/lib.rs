@@ -44,6 +44,7 @@ mod first_of_union;
 mod group_estimate;
 mod hint;
 mod join;
+mod keyed;
 mod leaf;
 pub mod modification;
 mod node;

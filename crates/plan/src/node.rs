@@ -193,10 +193,11 @@ pub enum Access {
 /// A set of rows that indexes name. It may have more rows than the conditions that it comes from leave, never fewer: they are
 /// looked at again.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "most are ranges")]
 pub enum RowSet {
     /// Those in a range of an index.
     Range(IndexRange),
+    /// Those under the keys that a hash join tells when its other side is there.
+    Keys(KeyedRows),
     /// Those that are in all of these sets.
     All(Vec<RowSet>),
     /// Those that are in any of these sets.
@@ -207,17 +208,32 @@ impl RowSet {
     /// Its ranges.
     pub fn ranges(&self) -> Vec<&IndexRange> {
         match self {
-            RowSet::Range(range) => vec![range],
+            RowSet::Range(range) | RowSet::Keys(KeyedRows { range, .. }) => vec![range],
             RowSet::All(sets) | RowSet::Any(sets) => sets.iter().flat_map(RowSet::ranges).collect(),
         }
     }
 
     pub(crate) fn ranges_mut(&mut self) -> Vec<&mut IndexRange> {
         match self {
-            RowSet::Range(range) => vec![range],
+            RowSet::Range(range) | RowSet::Keys(KeyedRows { range, .. }) => vec![range],
             RowSet::All(sets) | RowSet::Any(sets) => sets.iter_mut().flat_map(RowSet::ranges_mut).collect(),
         }
     }
+}
+
+/// The rows under some keys of a column, which leads an index. Where a join tells no keys, or too many, all rows are read.
+#[derive(Debug, Clone)]
+pub struct KeyedRows {
+    /// The position of the column in the rows of the scan.
+    pub column: usize,
+    /// Its type.
+    pub sql_type: SqlType,
+    /// The range of one of the keys, whose value is not known before.
+    pub range: IndexRange,
+    /// Of more keys, or rows under them, reading all rows takes less.
+    pub keys_max: usize,
+    /// As `keys_max`.
+    pub rows_max: usize,
 }
 
 /// A range of an index. Bounds are evaluated when the scan opens; a NULL bound means that there are no rows, since

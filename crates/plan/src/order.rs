@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::classes::{Columns, Composite, Groups};
-use crate::cost;
+use crate::cost::{self, KeyedReading};
 
 /// Most members for which every order is looked at.
 const ALL_ORDERS_MAX: usize = 12;
@@ -76,6 +76,8 @@ pub(super) enum Method {
     BuildMember,
     /// By a hash table of the rows so far.
     BuildJoined,
+    /// The same, of a member of which an index names the rows under the keys in it.
+    BuildJoinedByKeys,
     /// It is looked up, or runs, for each row so far.
     Nested,
 }
@@ -104,6 +106,8 @@ pub(super) struct Lookup {
     pub(super) cost: f64,
     /// What is added if there are as many again.
     pub(super) partners_cost: f64,
+    /// What reading the partners of all rows together costs, if that is possible.
+    pub(super) keyed: Option<KeyedReading>,
 }
 
 /// What is to be put in order.
@@ -179,16 +183,26 @@ impl<'a> Order<'a> {
         Some(steps)
     }
 
-    fn lookup_cost(&mut self, set: u64, number: usize) -> Option<f64> {
+    fn lookup(&mut self, set: u64, number: usize) -> Option<Lookup> {
         let relevant = set & self.neighbours(number);
-        let lookup = match self.lookups.get(&(number, relevant)) {
+        match self.lookups.get(&(number, relevant)) {
             Some(known) => *known,
             None => {
                 let found = (self.lookup)(number, relevant);
                 self.lookups.insert((number, relevant), found);
                 found
             }
-        }?;
+        }
+    }
+
+    /// How a member is read by the keys of the rows of a set.
+    fn keyed(&mut self, set: u64, number: usize) -> Option<KeyedReading> {
+        let keyed = self.lookup(set, number)?.keyed?;
+        Some(KeyedReading { rows: keyed.rows * self.skew(set, number), ..keyed })
+    }
+
+    fn lookup_cost(&mut self, set: u64, number: usize) -> Option<f64> {
+        let lookup = self.lookup(set, number)?;
         Some(lookup.cost + (self.skew(set, number) - 1.0) * lookup.partners_cost)
     }
 
@@ -315,6 +329,7 @@ impl<'a> Order<'a> {
         let rows = self.rows_of(set | 1 << number);
         let hashable = self.links_between(set, number).any(|link| link.hashable);
         let lookup = self.lookup_cost(set, number);
+        let keyed = if hashable { self.keyed(set, number) } else { None };
         let mut best = (f64::INFINITY, Method::Nested);
         let mut offer = |cost: f64, method: Method| {
             if cost < best.0 {
@@ -344,6 +359,10 @@ impl<'a> Order<'a> {
                 });
                 let spared = spared.unwrap_or(0.0) + self.groups_spared(set, number, before);
                 offer(read + build_joined - spared, Method::BuildJoined);
+                if let Some(keyed) = keyed.filter(|_| before <= cost::KEYS_MAX) {
+                    let joined = cost::hash_join(before, keyed.found(before), rows, true);
+                    offer(keyed.cost(before) + joined, Method::BuildJoinedByKeys);
+                }
             } else if self.links_between(set, number).any(|link| link.is_range) {
                 let read = member.read_cost;
                 offer(read + cost::range_join(member.rows, before, rows), Method::BuildMember);
@@ -357,12 +376,16 @@ impl<'a> Order<'a> {
         if let Some(lookup) = lookup {
             offer(cost::nested_loop(before, lookup, rows), Method::Nested);
         }
-        let flowing = if best.1 == Method::BuildJoined { number } else { so_far.flowing };
+        let flowing = match best.1 {
+            Method::BuildJoined | Method::BuildJoinedByKeys => number,
+            Method::BuildMember | Method::Nested => so_far.flowing,
+        };
         let by_columns = match best.1 {
             Method::BuildMember => so_far.by_columns && hashable,
             Method::BuildJoined => {
                 self.members.get(number).is_some_and(|member| member.by_columns) && hashable
             }
+            Method::BuildJoinedByKeys => true,
             Method::Nested => false,
         };
         Step { member: number, method: best.1, rows, cost: so_far.cost + best.0, flowing, by_columns }
@@ -557,8 +580,9 @@ mod tests {
         let links = [link(0, 1, 1_000_000.0)];
         for (rows, expected) in [(10.0, Method::Nested), (500_000.0, Method::BuildJoined)] {
             let members = [table(rows, 1_000_000.0), table(1_000_000.0, 1_000_000.0)];
-            let mut lookup =
-                |member, set| (member == 1 && set == 1).then_some(Lookup { cost: 5.0, partners_cost: 1.0 });
+            let mut lookup = |member, set| {
+                (member == 1 && set == 1).then_some(Lookup { cost: 5.0, partners_cost: 1.0, keyed: None })
+            };
             let steps = Order::new(&members, &links, &even(&links), &mut lookup).best().unwrap();
             assert_eq!(steps.first().map(|step| step.member), Some(0));
             assert_eq!(steps.last().map(|step| step.method), Some(expected));
