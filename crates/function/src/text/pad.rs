@@ -5,7 +5,7 @@ use farbird_types::{ColumnType, Error, Result, Value, isc};
 use super::kinds::{any_null, null_text, text_of_length, working_set};
 use super::part::argument_error;
 use crate::context::Context;
-use crate::result_type::{TEXT_BYTES_MAX, is_blob, text_kind};
+use crate::result_type::{TEXT_BYTES_MAX, text_kind};
 use crate::{Argument, Call, argument};
 
 /// As long as a constant length says, otherwise as long as a text may be.
@@ -55,10 +55,6 @@ fn pad(context: &mut Context<'_>, call: &Call<'_>, side: Side) -> Result<Value> 
     };
     let own = text.char_length();
     let mut bytes = Vec::new();
-    let longest = TEXT_BYTES_MAX as usize / usize::from(set.bytes_per_character());
-    if length > longest && !is_blob(call.result_type()) {
-        return Err(Error::new(isc::ARITH_EXCEPT).and(isc::IMP_EXC));
-    }
     if own >= length {
         let end = set.byte_offset(text.bytes(), length);
         bytes.extend_from_slice(text.bytes().get(..end).unwrap_or_default());

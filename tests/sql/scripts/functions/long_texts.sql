@@ -10,5 +10,3 @@ select list(o) from o;
 select b || b from b;
 select replace(b, '€', '€€') from b;
 select char_length(b || b), char_length(replace(b, '€', '€€')), char_length(lpad(b, 16383)) from b;
-select char_length(lpad(b, 16384)) from b;
-select lpad('a', 40000) from rdb$database;
