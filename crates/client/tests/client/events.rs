@@ -259,7 +259,8 @@ fn a_task_waits_for_events() {
                 let transaction = other.begin(&TransactionOptions::default()).await.unwrap();
                 other.run(&transaction, POST).await.unwrap();
                 other.commit(transaction).await.unwrap();
-                add(&mut counts, events.next().await.unwrap());
+                let one = tokio::time::timeout(PATIENCE, events.next());
+                add(&mut counts, one.await.expect("an event in time").unwrap());
             }
             while counts != expected(3) {
                 let more = tokio::time::timeout(PATIENCE, events.next());

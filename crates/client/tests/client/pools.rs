@@ -11,7 +11,7 @@ use farbird_client::{Connection, Error, Location, Transaction, TransactionOption
 use farbird_types::isc;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::servers::{TestServer, all, farbird, run, value};
+use crate::servers::{Cancelling, TestServer, all, farbird, run, value};
 
 const WHO: &str = "select current_connection from rdb$database";
 const ROUND_TRIP: Duration = Duration::from_secs(1);
@@ -270,15 +270,11 @@ fn a_cancel_stops_nothing_of_the_next_user() {
         assert_eq!(blocking_who(&connection), first);
         value(&connection, WORK);
         // Cancels work again, if they did for the first one.
-        let canceller = connection.canceller();
-        let stopping = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(100));
-            canceller.cancel().unwrap();
-        });
         let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+        let cancelling = Cancelling::after(Duration::from_millis(100), connection.canceller());
         let stopped = connection.run(&transaction, HOURS).unwrap_err();
         assert!(stopped.has(isc::CANCELLED), "{stopped}");
-        stopping.join().unwrap();
+        cancelling.end();
         drop(transaction);
         connection.canceller().abort();
         drop(connection);

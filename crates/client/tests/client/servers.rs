@@ -2,10 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use farbird_client::blocking::Connection;
-use farbird_client::{AuthPlugin, ConnectOptions, CreateOptions, Transaction, TransactionOptions, Value};
+use farbird_client::{
+    AuthPlugin, Canceller, ConnectOptions, CreateOptions, Transaction, TransactionOptions, Value,
+};
 use farbird_server::Server;
 use farbird_server::config::{Config, Overrides};
 use farbird_types::isc;
@@ -13,6 +17,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 const PASSWORD: &str = "masterkey";
+/// How long another's server may let a test wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server and how to log in there.
 pub(crate) struct TestServer {
@@ -78,7 +84,9 @@ pub(crate) fn all() -> Vec<TestServer> {
         let [folder, user, password] = place.split(',').collect::<Vec<_>>()[..] else {
             panic!("{place} is not FOLDER,USER,PASSWORD")
         };
-        TestServer { prefix: format!("{folder}/"), options: ConnectOptions::new(user, password), _own: None }
+        // A server that falls silent fails the test that waits for it, and does not keep it for ever.
+        let options = ConnectOptions { read_timeout: Some(PATIENCE), ..ConnectOptions::new(user, password) };
+        TestServer { prefix: format!("{folder}/"), options, _own: None }
     });
     let own = std::env::var("FARBIRD_TEST_OWN").is_ok_and(|own| own == "no");
     (!own).then(farbird).into_iter().chain(foreign).collect()
@@ -162,4 +170,32 @@ pub(crate) fn value(connection: &Connection, query: &str) -> Value {
     let rows = connection.query_all(&transaction, query).unwrap();
     connection.commit(transaction).unwrap();
     rows[0][0].clone()
+}
+
+/// Cancels what runs on a connection, until it is told that it has ended.
+pub(crate) struct Cancelling {
+    ended: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Cancelling {
+    /// Begins to cancel after this time. What comes between two calls of a slow machine stops nothing, so it is said again
+    /// some time later.
+    pub(crate) fn after(delay: Duration, canceller: Canceller) -> Cancelling {
+        let (ended, is_ended) = channel();
+        let thread = std::thread::spawn(move || {
+            let mut pause = delay;
+            while is_ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                canceller.cancel().unwrap();
+                pause = Duration::from_secs(5);
+            }
+        });
+        Cancelling { ended, thread }
+    }
+
+    /// It has been stopped.
+    pub(crate) fn end(self) {
+        self.ended.send(()).unwrap();
+        self.thread.join().unwrap();
+    }
 }
