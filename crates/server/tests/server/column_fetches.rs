@@ -109,7 +109,7 @@ impl Numbers {
             conditions += if number == 0 { " WHERE " } else { " AND " };
             conditions += &condition;
         }
-        let order = if self.below(12) == 0 { " ORDER BY ID" } else { "" };
+        let order = if self.below(12) == 0 { " ORDER BY T.ID" } else { "" };
         format!("SELECT {limits}{columns} FROM T{conditions}{order}")
     }
 }
