@@ -11,6 +11,7 @@ mod nbackup;
 mod pipe;
 mod properties;
 mod repair;
+mod restore;
 mod running;
 mod statistics;
 mod task;
@@ -193,7 +194,7 @@ impl ServiceSession {
             }
             action::RESTORE => {
                 self.running =
-                    Some(backup::start_restore(&self.shared, &self.identity, self.arguments(items, true)?)?);
+                    Some(restore::start_restore(&self.shared, &self.identity, self.arguments(items, true)?)?);
             }
             action::ADD_USER => {
                 users::change(&self.shared, &self.identity, UserChange::Create(users::settings(items)?))?;

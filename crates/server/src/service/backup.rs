@@ -1,25 +1,24 @@
-//! The services that back a database up and restore it (isc_action_svc_backup, isc_action_svc_restore).
+//! The service that backs a database up (isc_action_svc_backup), and what it shares with the one that restores ([`super::restore`]).
 //!
 //! They run on a thread of their own; the client asks for what they say. A backup goes to a file of the server or to the
-//! client (`stdout`), and is restored from either (`stdin`); files of the server are where databases may be. The server's
-//! end stops them, as does DELETE of a backup's attachment from MON$ATTACHMENTS (a restore has none).
+//! client (`stdout`); files of the server are where databases may be. The server's end stops them, as does DELETE of a backup's
+//! attachment from MON$ATTACHMENTS (a restore has none).
 //! Source: FirebirdSQL/firebird doc/README.services_extension; wire-protocol.md, 11.5.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use farbird_engine::attachment::Attachment;
 use farbird_engine::backup::{
-    BackupProgress, BackupStage, BackupSummary, CancelFlag, RestoreOptions, back_up_database, pending_backup,
+    BackupProgress, BackupStage, BackupSummary, CancelFlag, back_up_database, pending_backup,
 };
-use farbird_engine::session::Interrupt;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{StartItem, StartValue, spb};
 
 use super::access::attach;
-use super::pipe::{Pipe, PipeInput, PipeMessages, PipeOutput};
+use super::pipe::{Pipe, PipeMessages, PipeOutput};
 use super::task::{Running, run};
 use super::text;
 use crate::handshake::Identity;
@@ -27,12 +26,8 @@ use crate::shared::Shared;
 
 /// Names of files that are the client's own.
 pub(super) const STDOUT: &str = "stdout";
-const STDIN: &str = "stdin";
-/// As Firebird names the services.
+/// As Firebird names the service.
 const BACKUP: &str = "Backup Database";
-const RESTORE: &str = "Restore Database";
-/// The code of gbak's message that a database is in the way and takes a switch to be replaced (its facility is 12).
-const GBAK_DB_EXISTS: u32 = 336_330_766;
 /// Bytes gathered before they go to a file.
 pub(super) const FILE_BUFFER_BYTES: usize = 1 << 20;
 /// Bytes gathered before they go to the client.
@@ -43,6 +38,8 @@ pub(super) const CLIENT_BUFFER_BYTES: usize = 32 << 10;
 pub(super) struct Arguments {
     pub(super) database: String,
     pub(super) file: String,
+    /// Further files, of a backup that is split.
+    pub(super) more_files: Vec<String>,
     /// Bits of isc_spb_options.
     pub(super) options: u32,
     pub(super) verbose: bool,
@@ -100,12 +97,14 @@ impl Arguments {
         if let Some((_, what)) = OPTIONS_UNSUPPORTED.iter().find(|(bit, _)| arguments.options & bit != 0) {
             return Err(unsupported(what));
         }
-        let several = |tag| items.iter().filter(|item| item.tag == tag).count() > 1;
-        if several(spb::DBNAME) || several(spb::backup::FILE) {
+        if items.iter().filter(|item| item.tag == spb::DBNAME).count() > 1 {
             return Err(unsupported("more than one file"));
         }
         arguments.database = text(items, spb::DBNAME).ok_or_else(missing)?;
-        arguments.file = text(items, spb::backup::FILE).ok_or_else(missing)?;
+        let mut files = items.iter().filter(|item| item.tag == spb::backup::FILE);
+        let mut next_file = || text(std::slice::from_ref(files.next()?), spb::backup::FILE);
+        arguments.file = next_file().ok_or_else(missing)?;
+        arguments.more_files = std::iter::from_fn(next_file).collect();
         Ok(arguments)
     }
 }
@@ -123,7 +122,10 @@ pub(super) fn start_backup(
     identity: &Identity,
     arguments: Arguments,
 ) -> Result<Running> {
-    let Arguments { database, file, verbose, .. } = arguments;
+    let Arguments { database, file, verbose, more_files, .. } = arguments;
+    if !more_files.is_empty() {
+        return Err(unsupported("more than one file"));
+    }
     let attachment = attach(shared, identity, &database, "USE_GBAK_UTILITY")?;
     if file == STDOUT {
         if verbose {
@@ -168,49 +170,6 @@ fn back_up(
     })
 }
 
-/// Starts a restore.
-///
-/// # Errors
-/// As [`start_backup`]; `isc_no_priv` for users who may not create databases.
-pub(super) fn start_restore(
-    shared: &Arc<Shared>,
-    identity: &Identity,
-    arguments: Arguments,
-) -> Result<Running> {
-    let Arguments { database, file, options, verbose, read_only, page_size } = arguments;
-    if !identity.admin {
-        return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(database));
-    }
-    let target = shared.locations.resolve(&database)?;
-    let from_client = file == STDIN;
-    let source = match from_client {
-        true => None,
-        false => Some(open_backup(shared, &file)?),
-    };
-    let options = RestoreOptions { replace: options & spb::restore::REPLACE != 0, read_only, page_size };
-    let engine = Arc::clone(&shared.engine);
-    Ok(run(shared, RESTORE, from_client, Arc::new(Interrupt::new()), move |pipe, interrupt| {
-        let input: Box<dyn Read> = match source {
-            Some(source) => Box::new(BufReader::with_capacity(FILE_BUFFER_BYTES, source)),
-            None => Box::new(PipeInput(Arc::clone(pipe))),
-        };
-        let mut messages = Messages::new(pipe, verbose, "restoring");
-        // What gbak says then comes first: it names the switch that is missing.
-        let in_the_way = |error: Error| match error.has(isc::DB_OR_FILE_EXISTS) {
-            true => Error::new(GBAK_DB_EXISTS).with(database.as_str()).and_all(error),
-            false => error,
-        };
-        let summary = engine
-            .restore(input, &file, &target, &options, &interrupt.cancel, &mut |progress| {
-                messages.tell(progress)
-            })
-            .map_err(in_the_way)?;
-        messages.finished(&summary);
-        tracing::info!(database, file, rows = summary.rows, bytes = summary.bytes, "restored");
-        Ok(())
-    }))
-}
-
 pub(super) fn open_backup(shared: &Shared, file: &str) -> Result<File> {
     let path: PathBuf = shared.locations.resolve(file)?;
     File::open(path).map_err(|error| {
@@ -224,7 +183,7 @@ pub(super) fn open_backup(shared: &Shared, file: &str) -> Result<File> {
 }
 
 /// What a verbose service says.
-struct Messages {
+pub(super) struct Messages {
     out: PipeMessages,
     verbose: bool,
     /// What is done with tables.
@@ -234,12 +193,12 @@ struct Messages {
 }
 
 impl Messages {
-    fn new(pipe: &Arc<Pipe>, verbose: bool, doing: &'static str) -> Messages {
+    pub(super) fn new(pipe: &Arc<Pipe>, verbose: bool, doing: &'static str) -> Messages {
         Messages { out: PipeMessages(Arc::clone(pipe)), verbose, doing, stage: None, object: String::new() }
     }
 
     /// Says what is begun.
-    fn tell(&mut self, progress: &BackupProgress<'_>) {
+    pub(super) fn tell(&mut self, progress: &BackupProgress<'_>) {
         if !self.verbose || (self.stage == Some(progress.stage) && self.object == progress.object) {
             return;
         }
@@ -252,6 +211,11 @@ impl Messages {
         }
     }
 
+    /// Says something, verbose or not.
+    pub(super) fn say(&self, line: &str) {
+        self.out.line(line);
+    }
+
     /// Says which transactions in limbo a backup is without, verbose or not: it is less than somebody may expect.
     fn left_out(&self, prepared: &[u64]) {
         if !prepared.is_empty() {
@@ -260,7 +224,7 @@ impl Messages {
         }
     }
 
-    fn finished(&self, summary: &BackupSummary) {
+    pub(super) fn finished(&self, summary: &BackupSummary) {
         if self.verbose {
             let BackupSummary { relations, rows, blobs, bytes, .. } = summary;
             self.out

@@ -465,6 +465,62 @@ fn a_restore_does_what_it_is_told_or_says_that_it_cannot() {
     assert!(error.has(isc::BAD_SPB_FORM), "{error}");
 }
 
+/// The lines that a service says.
+fn said(client: &mut Client) -> Vec<String> {
+    let mut said = Vec::new();
+    loop {
+        let answer = ask_sending(client, &[2], &[spb::info::LINE]).unwrap();
+        match text(&answer, spb::info::LINE) {
+            end if end.is_empty() => return said,
+            line => said.push(line),
+        }
+    }
+}
+
+/// Backups that gbak of Firebird made, whole and split.
+#[test]
+fn backups_of_gbak_are_restored_as_the_servers_own_are() {
+    use spb::{action, backup};
+    let server = TestServer::start();
+    let given = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../gbak/tests/data");
+    for name in [
+        "firebird3.fbk",
+        "firebird4-zip.fbk",
+        "firebird3-part1.fbk",
+        "firebird3-part2.fbk",
+        "firebird3-part3.fbk",
+    ] {
+        std::fs::copy(given.join(name), server.data().join(name)).unwrap();
+    }
+    let rows = "SELECT COUNT(*) FROM RDB$RELATIONS WHERE RDB$SYSTEM_FLAG = 0 AND RDB$VIEW_BLR IS NULL";
+    let mut client = manager(&server, &Login::default());
+    for (database, file, tables) in [("three.fbd", "firebird3.fbk", 6), ("four.fbd", "firebird4-zip.fbk", 8)]
+    {
+        start(&mut client, action::RESTORE, database, file, &[spb::VERBOSE]).unwrap();
+        let lines = said(&mut client);
+        assert!(lines.iter().any(|line| line.starts_with("restoring table ")), "{lines:?}");
+        assert_eq!(server.attach(database).value(rows), Value::integer(tables));
+    }
+    // In any order, as gbak takes them.
+    let more = |names: &[&str]| -> Vec<u8> {
+        let item = |name: &&str| [&[backup::FILE, name.len() as u8, 0][..], name.as_bytes()].concat();
+        names.iter().flat_map(item).collect()
+    };
+    let parts = more(&["firebird3-part1.fbk", "firebird3-part2.fbk"]);
+    start(&mut client, action::RESTORE, "parts.fbd", "firebird3-part3.fbk", &parts).unwrap();
+    finish(&mut client);
+    assert_eq!(server.attach("parts.fbd").value(rows), Value::integer(6));
+
+    start(&mut client, action::RESTORE, "x.fbd", "firebird3-part3.fbk", &more(&["firebird3-part1.fbk"]))
+        .unwrap();
+    let error = end_of(&mut client);
+    assert!(error.to_string().contains("part 2 of 3 is missing"), "{error}");
+    start(&mut client, action::RESTORE, "three.fbd", "firebird3.fbk", &[]).unwrap();
+    let error = end_of(&mut client);
+    assert_eq!((error.gds_code(), error.has(isc::DB_OR_FILE_EXISTS)), (336_330_766, true), "{error}");
+    assert!(!server.data().join("x.fbd").exists() && incomplete_files(&server).is_empty());
+}
+
 #[test]
 fn users_are_managed_by_sql() {
     let server = TestServer::start();
