@@ -15,8 +15,10 @@
 use crate::{BlobKey, CommitNumber, RowId, TransactionId};
 
 /// Version of the layouts that docs/store.md describes.
-pub(crate) const STORE_FORMAT: u64 = 3;
-/// The version before: the entries of indexes stood one by one.
+pub(crate) const STORE_FORMAT: u64 = 4;
+/// The version before: all BLOBs stood alone.
+pub(crate) const FORMAT_OF_SINGLE_BLOBS: u64 = 3;
+/// The version before that: the entries of indexes stood one by one, too.
 pub(crate) const FORMAT_OF_SINGLE_ENTRIES: u64 = 2;
 
 /// Keys of the meta space.
@@ -39,6 +41,12 @@ pub(crate) mod meta {
     /// BLOB with contents of its own that has lost its row, or another one that has its contents: perhaps nobody needs them
     /// any more; no value.
     pub(crate) const RELEASED_BLOB: &[u8] = b"released blob/";
+    /// A pack of BLOBs ([`crate::blob::packs`]): its last member; the value is its first one (8 bytes, big-endian).
+    pub(crate) const BLOB_PACK: &[u8] = b"blob pack/";
+    /// A pack that has lost members since the sweep has seen it: its last member; no value.
+    pub(crate) const PACK_WITH_GAPS: &[u8] = b"pack with gaps/";
+    /// Smaller BLOBs than this one are not looked at any more for packs: 8 bytes, little-endian.
+    pub(crate) const SINGLE_BLOBS_FROM: &[u8] = b"single blobs from";
     /// Index that is being filled; no value.
     pub(crate) const PENDING_INDEX: &[u8] = b"pending index/";
     /// Rows that a transaction has spilled and not committed: transaction, relation. The value of a relation that the
@@ -112,6 +120,14 @@ pub(crate) mod meta {
 
     pub(crate) fn released_blob(blob: u64) -> Vec<u8> {
         [RELEASED_BLOB, &blob.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn blob_pack(last: u64) -> Vec<u8> {
+        [BLOB_PACK, &last.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn pack_with_gaps(last: u64) -> Vec<u8> {
+        [PACK_WITH_GAPS, &last.to_be_bytes()].concat()
     }
 
     pub(crate) fn pending_index(index: IndexId) -> Vec<u8> {

@@ -13,7 +13,7 @@ use crate::blob::references::PendingReferences;
 use crate::block_cache::{CachedState, TouchedBlocks};
 use crate::commit::CommitQueue;
 use crate::figures::{HeldLock, LockWait, StoreFigures};
-use crate::keyspace::{STORE_FORMAT, meta};
+use crate::keyspace::{FORMAT_OF_SINGLE_BLOBS, STORE_FORMAT, meta};
 use crate::locks::LockTable;
 use crate::log::LoggedSubstrate;
 use crate::named_commits::{CommitName, CommitOutcome, NamedCommits};
@@ -172,6 +172,12 @@ impl std::fmt::Debug for LatestState {
 /// The right to write to the substrate: one writer at a time.
 pub(crate) struct WriteGuard<'a>(#[expect(dead_code, reason = "held, not read")] MutexGuard<'a, ()>);
 
+fn write_format(substrate: &dyn Substrate) -> Result<()> {
+    let mut batch = WriteBatch::new();
+    batch.put(Space::Meta, meta::FORMAT.to_vec(), STORE_FORMAT.to_le_bytes().to_vec());
+    substrate.write(batch, Durability::Durable)
+}
+
 impl Store {
     /// Creates the file and opens it.
     ///
@@ -203,6 +209,8 @@ impl Store {
         let snapshot = substrate.snapshot()?;
         match read_number(&*snapshot, meta::FORMAT)? {
             Some(STORE_FORMAT) => {}
+            // What it has stays as it is; a program that knows no packs must not write what this one goes on with.
+            Some(FORMAT_OF_SINGLE_BLOBS) => write_format(&*substrate)?,
             Some(format) => {
                 return Err(StoreError::corrupt(format!(
                     "the store's format {format}: another version of Farbird wrote it, open it with that one (this one knows {STORE_FORMAT})"
@@ -211,11 +219,7 @@ impl Store {
             None if snapshot.scan(Space::Meta, ALL_KEYS, Direction::Forward)?.next().is_some() => {
                 return Err(StoreError::WrongKind(FileKind::Other));
             }
-            None => {
-                let mut batch = WriteBatch::new();
-                batch.put(Space::Meta, meta::FORMAT.to_vec(), STORE_FORMAT.to_le_bytes().to_vec());
-                substrate.write(batch, Durability::Durable)?;
-            }
+            None => write_format(&*substrate)?,
         }
         recovery::remove_unfinished(&*substrate)?;
         let mut dropped = WriteBatch::new();

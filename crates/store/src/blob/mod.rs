@@ -10,6 +10,9 @@
 //! | 0 | 0 | header: flags (1: stream, 2: contents inline, 4: large chunks, 8: contents of another BLOB), subtype (2, little-endian), character set (1), varints: bytes, segments, longest segment; with flag 8: the other BLOB, and nothing more; segment list kind and, for kind 1, the common length; with flag 4: bytes per chunk; with flag 2: the list's length and bytes, the contents, compressed |
 //! | 1 | n | contents, bytes n x c to (n + 1) x c, compressed; c is 16,000 unless flag 4 says another |
 //! | 2 | n | segment list, bytes n x 16,000 to (n + 1) x 16,000, compressed |
+//! | 3 | 0 | small BLOBs that were written together: [`packs`] |
+//!
+//! The contents of a small BLOB are compressed when its header is written, alone or with others.
 //!
 //! How many bytes are a chunk is decided when the first ones are there: 64,000 of what becomes smaller, since larger chunks
 //! compress better.
@@ -20,14 +23,17 @@
 //! A BLOB that a row takes from another one gets a header with flag 8: how long the contents live then is described in
 //! [`references`].
 
+pub(crate) mod packs;
 pub(crate) mod pieces;
 mod reader;
 pub(crate) mod references;
 mod set;
 mod writer;
 
+use std::borrow::Cow;
+
 use farbird_record::bytes::{Reader, put_bytes, put_varint};
-use farbird_record::compression;
+use farbird_record::compression::{self, Compression, Worth};
 use farbird_types::CharacterSet;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -87,6 +93,7 @@ impl BlobKey {
 const PART_HEADER: u8 = 0;
 const PART_CONTENTS: u8 = 1;
 const PART_SEGMENTS: u8 = 2;
+const PART_PACK: u8 = 3;
 
 /// Bytes of a chunk of what does not shrink: a little under 16 KiB, and quick to read a part of.
 const CHUNK_BYTES: usize = 16_000;
@@ -94,8 +101,10 @@ const CHUNK_BYTES: usize = 16_000;
 const CHUNK_BYTES_MAX: usize = 64_000;
 /// BLOBs that, compressed and with their segments, are no larger are kept in their header.
 const INLINE_BYTES_MAX: usize = 15_900;
-/// A BLOB whose header, with all its contents, is no larger is copied: a reference would take as much.
-const COPIED_BYTES_MAX: usize = 256;
+/// Contents up to this length are compressed when they are written, since others that are written then decide how.
+const COMPRESSED_LATE_MAX: usize = 2_000;
+/// A BLOB whose contents and list of segments are no longer is copied: a reference would take as much.
+const COPIED_BYTES_MAX: u64 = 200;
 
 const FLAG_STREAM: u8 = 1;
 const FLAG_INLINE: u8 = 2;
@@ -157,7 +166,11 @@ impl Inline {
             return None;
         }
         let mut packed = Vec::new();
-        compression::pack(contents, &mut packed);
+        let how = match contents.len() <= COMPRESSED_LATE_MAX {
+            true => Compression::None,
+            false => Compression::Zstandard,
+        };
+        compression::pack_with(how, Worth::Eighth, contents, &mut packed);
         let fits = packed.len() + list.len() <= INLINE_BYTES_MAX;
         fits.then(|| Inline { list: list.to_vec(), packed })
     }
@@ -214,10 +227,14 @@ impl Header {
         Some(Header { properties, contents })
     }
 
-    /// Whether a BLOB with this header, encoded as `entry`, is copied rather than shared.
-    fn is_copied(&self, entry: &[u8]) -> bool {
-        entry.len() <= COPIED_BYTES_MAX
-            && matches!(&self.contents, Contents::Own(Layout { inline: Some(_), .. }))
+    /// Whether a BLOB with this header is copied rather than shared: always the same, however it is compressed.
+    fn is_copied(&self) -> bool {
+        match &self.contents {
+            Contents::Own(Layout { inline: Some(inline), .. }) => {
+                self.properties.bytes.saturating_add(inline.list.len() as u64) <= COPIED_BYTES_MAX
+            }
+            _ => false,
+        }
     }
 }
 
@@ -291,6 +308,50 @@ fn encode_chunk(bytes: &[u8]) -> Vec<u8> {
     compression::pack(bytes, &mut value);
     seal(&mut value);
     value
+}
+
+/// An entry as it is stored alone: with compressed contents, if it is a header with some and that pays.
+fn entry_alone<'e>(key: BlobKey, entry: &'e [u8]) -> Cow<'e, [u8]> {
+    let late = COMPRESSED_LATE_MAX + HEADER_BYTES_COMMON + INLINE_BYTES_MAX;
+    if key.part != PART_HEADER || entry.len() > late {
+        return Cow::Borrowed(entry);
+    }
+    compressed_header(key.blob, entry).map_or(Cow::Borrowed(entry), Cow::Owned)
+}
+
+/// The entry of a small BLOB that stands alone as a pack has it: with contents that are not compressed. `None` if there is more of it, or
+/// it is not one for packs.
+pub(crate) fn entry_in_pack(blob: u64, entry: &[u8]) -> Option<Vec<u8>> {
+    let mut header = Header::decode(blob, entry).ok()?;
+    match &mut header.contents {
+        Contents::Of(_) => {}
+        Contents::Own(Layout { inline: Some(inline), .. })
+            if header.properties.bytes <= COMPRESSED_LATE_MAX as u64 =>
+        {
+            let contents = unpack(blob, &inline.packed).ok()?;
+            inline.packed.clear();
+            compression::pack_with(Compression::None, Worth::Eighth, &contents, &mut inline.packed);
+        }
+        Contents::Own(_) => return None,
+    }
+    Some(header.encode())
+}
+
+/// A header with compressed contents; `None` if it has none that were left for later and become smaller.
+fn compressed_header(blob: u64, entry: &[u8]) -> Option<Vec<u8>> {
+    let mut header = Header::decode(blob, entry).ok()?;
+    if header.properties.bytes > COMPRESSED_LATE_MAX as u64 {
+        return None;
+    }
+    let Contents::Own(Layout { inline: Some(inline), .. }) = &mut header.contents else { return None };
+    let contents = unpack(blob, &inline.packed).ok()?;
+    let mut packed = Vec::new();
+    compression::pack(&contents, &mut packed);
+    if packed.len() >= inline.packed.len() {
+        return None;
+    }
+    inline.packed = packed;
+    Some(header.encode())
 }
 
 /// How many bytes of contents that begin like this are best put into a chunk.

@@ -7,13 +7,14 @@
 //! # Layout
 //! Keys are those of the entry and the number of the piece (1). Of an entry of n bytes the pieces of [`FULL_BYTES`], as many of
 //! the largest as there can be, then of the next, stand in [`Space::BlobPages`]. The rest stands in [`Space::Blobs`], in
-//! pieces of [`SMALL_BYTES`], the last one shorter. Before the first of these, and always there, is n, as a varint.
+//! pieces of [`SMALL_BYTES`], the last one shorter. Before the first of these, and always there, is n, as a varint. If n is 0 there is no
+//! such entry any more, although a [pack](packs) has it.
 
 use std::ops::Bound;
 
 use farbird_record::bytes::{Reader, put_varint};
 
-use super::BlobKey;
+use super::{BlobKey, PART_HEADER, PART_SEGMENTS, packs};
 use crate::substrate::{Direction, Space, SubstrateState, WriteBatch};
 use crate::{Result, StoreError, keyspace};
 
@@ -26,6 +27,9 @@ const FULL_BYTES: [usize; 3] =
 const SMALL_BYTES: usize = 996;
 /// Longest entry: a chunk that could not be compressed, with what stands around it.
 const ENTRY_BYTES_MAX: usize = 64 << 10;
+
+/// What stands in the place of an entry that is gone: an entry has at least its checksum.
+const GONE: [u8; 1] = [0];
 
 /// Lengths of the pieces that fill pages.
 fn full_pieces(entry_bytes: usize) -> impl Iterator<Item = usize> {
@@ -56,7 +60,7 @@ pub(crate) fn put(key: BlobKey, entry: &[u8], batch: &mut WriteBatch) {
     }
 }
 
-/// Hands an entry to `read`; `None` if there is no such entry.
+/// Hands an entry, of its own or in a pack, to `read`; `None` if there is no such entry.
 ///
 /// # Errors
 /// `Corrupt` if some of its pieces are missing.
@@ -65,14 +69,39 @@ pub(crate) fn read<T>(
     key: BlobKey,
     read: impl FnOnce(&[u8]) -> Result<T>,
 ) -> Result<Option<T>> {
-    let Some(first) = snapshot.get(Space::Blobs, &keyspace::blob_piece(key, 0))? else { return Ok(None) };
+    match snapshot.get(Space::Blobs, &keyspace::blob_piece(key, 0))? {
+        Some(first) if is_gone(Space::Blobs, &first) => Ok(None),
+        Some(first) => put_together(snapshot, key, &first, read).map(Some),
+        None if key.part == PART_HEADER => packs::read(snapshot, key.blob, read),
+        None => Ok(None),
+    }
+}
+
+/// As [`read`], but for packs.
+pub(crate) fn read_own<T>(
+    snapshot: &dyn SubstrateState,
+    key: BlobKey,
+    read: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<Option<T>> {
+    let first = snapshot.get(Space::Blobs, &keyspace::blob_piece(key, 0))?;
+    let first = first.filter(|first| !is_gone(Space::Blobs, first));
+    first.map(|first| put_together(snapshot, key, &first, read)).transpose()
+}
+
+/// Hands an entry with this first piece to `read`.
+fn put_together<T>(
+    snapshot: &dyn SubstrateState,
+    key: BlobKey,
+    first: &[u8],
+    read: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
     let damaged = || StoreError::corrupt(format!("blob {}: a piece of it", key.blob));
-    let mut reader = Reader::new(&first);
+    let mut reader = Reader::new(first);
     let total = reader.varint().ok().and_then(|total| usize::try_from(total).ok());
     let total = total.filter(|total| *total <= ENTRY_BYTES_MAX).ok_or_else(damaged)?;
     let head = reader.rest();
     if head.len() == total {
-        return read(head).map(Some);
+        return read(head);
     }
     let mut entry = Vec::with_capacity(total);
     for (number, bytes) in (0..).zip(full_pieces(total)) {
@@ -90,13 +119,62 @@ pub(crate) fn read<T>(
     if entry.len() != total {
         return Err(damaged());
     }
-    read(&entry).map(Some)
+    read(&entry)
+}
+
+/// Notes of an entry that a pack has that it is gone.
+pub(super) fn put_gone(key: BlobKey, batch: &mut WriteBatch) {
+    batch.put(Space::Blobs, keyspace::blob_piece(key, 0).to_vec(), GONE.to_vec());
+}
+
+/// Whether a value says that an entry is gone.
+pub(crate) fn is_gone(space: Space, value: &[u8]) -> bool {
+    space == Space::Blobs && value == GONE
+}
+
+/// What there is of an entry, but for packs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// The entry.
+    Entry,
+    /// Only that it is gone.
+    Gone,
+    Nothing,
+}
+
+/// What there is of an entry, but for packs.
+pub(crate) fn own(snapshot: &dyn SubstrateState, key: BlobKey) -> Result<Own> {
+    let first = snapshot.get(Space::Blobs, &keyspace::blob_piece(key, 0))?;
+    Ok(match first {
+        None => Own::Nothing,
+        Some(first) if is_gone(Space::Blobs, &first) => Own::Gone,
+        Some(_) => Own::Entry,
+    })
 }
 
 /// Deletes all entries of a BLOB.
 pub(crate) fn delete_all(snapshot: &dyn SubstrateState, blob: u64, batch: &mut WriteBatch) -> Result<()> {
-    let first = keyspace::blob_piece(BlobKey { blob, part: 0, chunk: 0 }, 0);
-    let last = keyspace::blob_piece(BlobKey { blob, part: u8::MAX, chunk: u32::MAX }, u8::MAX);
+    let first = BlobKey { blob, part: PART_HEADER, chunk: 0 };
+    delete_between(snapshot, first, BlobKey { part: PART_SEGMENTS, chunk: u32::MAX, ..first }, batch)?;
+    packs::delete(snapshot, blob, batch)
+}
+
+/// Deletes one entry, but for packs.
+pub(crate) fn delete_entry(
+    snapshot: &dyn SubstrateState,
+    key: BlobKey,
+    batch: &mut WriteBatch,
+) -> Result<()> {
+    delete_between(snapshot, key, key, batch)
+}
+
+fn delete_between(
+    snapshot: &dyn SubstrateState,
+    first: BlobKey,
+    last: BlobKey,
+    batch: &mut WriteBatch,
+) -> Result<()> {
+    let (first, last) = (keyspace::blob_piece(first, 0), keyspace::blob_piece(last, u8::MAX));
     let span = (Bound::Included(&first[..]), Bound::Included(&last[..]));
     for space in [Space::Blobs, Space::BlobPages] {
         for entry in snapshot.scan(space, span, Direction::Forward)? {
@@ -115,7 +193,7 @@ mod tests {
     fn entries_of_all_lengths_come_back_and_go_as_a_whole() {
         let substrate = MemorySubstrate::new();
         let around = FULL_BYTES.into_iter().chain([SMALL_BYTES, 2 * SMALL_BYTES, 20_000, 40_000, 64_000]);
-        let lengths: Vec<usize> = around.flat_map(|bytes| bytes - 2..=bytes + 2).chain(0..3).collect();
+        let lengths: Vec<usize> = around.flat_map(|bytes| bytes - 2..=bytes + 2).chain(1..3).collect();
         for length in lengths {
             let key = BlobKey { blob: 7, part: 1, chunk: 3 };
             let entry: Vec<u8> = (0..length).map(|place| (place / 3) as u8).collect();

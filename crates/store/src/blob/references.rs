@@ -89,7 +89,7 @@ pub(crate) fn put_ownerless(owner: u64, batch: &mut WriteBatch) {
 fn header(snapshot: &dyn SubstrateState, blob: u64) -> Result<Option<(Header, bool)>> {
     pieces::read(snapshot, BlobKey::header(blob), |entry| {
         let header = Header::decode(blob, entry)?;
-        let is_copied = header.is_copied(entry);
+        let is_copied = header.is_copied();
         Ok((header, is_copied))
     })
 }

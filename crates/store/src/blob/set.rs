@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use farbird_types::{BlobId, CharacterSet};
 
+use super::packs::{self, NewEntry};
 use super::references::{self, delete_uncommitted};
 use super::{BlobKey, Contents, Header, pieces};
 use crate::keyspace::meta;
@@ -50,7 +51,7 @@ impl Uncommitted {
 /// What a commit does about BLOBs.
 #[derive(Debug, Default)]
 pub(crate) struct BlobCommit {
-    entries: Vec<(BlobKey, Arc<[u8]>)>,
+    entries: Vec<NewEntry>,
     /// Owners, and the BLOBs that have their contents.
     references: Vec<(u64, u64)>,
     /// BLOBs that no row has, but that others have the contents of.
@@ -62,9 +63,7 @@ pub(crate) struct BlobCommit {
 
 impl BlobCommit {
     pub(crate) fn write(self, batch: &mut WriteBatch) {
-        for (key, entry) in self.entries {
-            pieces::put(key, &entry, batch);
-        }
+        packs::put_all(self.entries, batch);
         for (owner, referrer) in self.references {
             references::put_reference(owner, referrer, batch);
         }
@@ -130,6 +129,12 @@ impl BlobSet {
         self.entries.range(BlobKey::all_of(blob)).map(|(key, entry)| (*key, entry))
     }
 
+    /// As [`BlobSet::entries_of`], to be written.
+    fn new_entries_of(&self, blob: u64, uncommitted: &Uncommitted) -> impl Iterator<Item = NewEntry> {
+        let is_whole = !uncommitted.spilled && self.entries_of(blob).nth(1).is_none();
+        self.entries_of(blob).map(move |(key, entry)| NewEntry { key, entry: Arc::clone(entry), is_whole })
+    }
+
     fn spill(&mut self, inner: &Inner) -> Result<()> {
         let bytes_max = inner.options.temporary_blob_bytes_max;
         let temporary = self.blobs.values().filter(|blob| !blob.is_to_commit());
@@ -138,19 +143,18 @@ impl BlobSet {
         }
         let mut batch = WriteBatch::new();
         let mut newly_spilled = Vec::new();
+        let mut new_entries = Vec::with_capacity(self.entries.len());
         for (blob, uncommitted) in &self.blobs {
-            let mut entries = self.entries_of(*blob).peekable();
-            if entries.peek().is_some() && !uncommitted.spilled {
+            new_entries.extend(self.new_entries_of(*blob, uncommitted));
+            if self.entries_of(*blob).next().is_some() && !uncommitted.spilled {
                 batch.put(Space::Meta, meta::pending_blob(*blob), Vec::new());
                 if let Some(owner) = uncommitted.owner {
                     references::put_reference(owner, *blob, &mut batch);
                 }
                 newly_spilled.push(*blob);
             }
-            for (key, entry) in entries {
-                pieces::put(key, entry, &mut batch);
-            }
         }
+        packs::put_all(new_entries, &mut batch);
         inner.write(batch, Durability::Relaxed)?;
         for blob in newly_spilled {
             self.blobs.entry(blob).and_modify(|uncommitted| uncommitted.spilled = true);
@@ -236,7 +240,7 @@ impl BlobSet {
     pub(crate) fn share(&mut self, inner: &Inner, id: BlobId) -> Result<BlobId> {
         let read = |entry: &[u8]| {
             let header = Header::decode(id.0, entry)?;
-            Ok(if header.is_copied(entry) { (header, Some(entry.to_vec())) } else { (header, None) })
+            Ok(if header.is_copied() { (header, Some(entry.to_vec())) } else { (header, None) })
         };
         let found = self.stored(inner, BlobKey::header(id.0), read)?;
         let (mut header, tiny) = found.ok_or(StoreError::NoSuchBlob)?;
@@ -322,7 +326,7 @@ impl BlobSet {
         let mut commit = BlobCommit::default();
         for blob in self.committed() {
             let Some(uncommitted) = self.blobs.get(&blob) else { continue };
-            commit.entries.extend(self.entries_of(blob).map(|(key, entry)| (key, Arc::clone(entry))));
+            commit.entries.extend(self.new_entries_of(blob, uncommitted));
             commit.references.extend(uncommitted.owner.map(|owner| (owner, blob)));
             if !uncommitted.is_to_commit() {
                 commit.ownerless.push(blob);

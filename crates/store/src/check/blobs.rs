@@ -7,7 +7,7 @@ use farbird_types::{BlobId, Value};
 use super::walk::Walk;
 use super::{Check, Location};
 use crate::blob::references::is_referred_to;
-use crate::blob::{BlobKey, pieces};
+use crate::blob::{BlobKey, packs, pieces};
 use crate::keyspace::meta;
 use crate::recovery::marks;
 use crate::substrate::Space;
@@ -82,11 +82,19 @@ impl Check<'_> {
         let marked = marks(&*self.snapshot, meta::DROPPED_BLOB).unwrap_or_default();
         let marked: HashSet<u64> =
             marked.iter().filter_map(|key| key.last_chunk().map(|blob| u64::from_be_bytes(*blob))).collect();
+        let is_owned = |blob: &u64| {
+            marked.contains(blob) || references.binary_search_by_key(blob, |reference| reference.blob).is_ok()
+        };
+        let packs = self.count_orphans_in_packs(is_owned)?;
         for space in [Space::Blobs, Space::BlobPages] {
             let mut last = None;
             let mut walk = Walk::new(&self.snapshot, space);
             while let Some(entry) = walk.next() {
                 let blob = match &entry {
+                    Ok((key, _)) if packs::first_member(key).is_some_and(|first| packs.contains(&first)) => {
+                        continue;
+                    }
+                    Ok((_, value)) if pieces::is_gone(space, value) => continue,
                     Ok((key, _)) => {
                         let is_whole = key.len() == keyspace::BLOB_PIECE_BYTES;
                         key.get(..8).and_then(keyspace::number).filter(|_| is_whole)
@@ -100,16 +108,39 @@ impl Check<'_> {
                     self.report.add(Location::Blobs, "a key makes no sense");
                     continue;
                 };
-                let is_owned = || {
-                    marked.contains(&blob)
-                        || references.binary_search_by_key(&blob, |reference| reference.blob).is_ok()
-                };
-                if last.replace(blob) != Some(blob) && !is_owned() && self.is_orphan(space, blob)? {
+                if last.replace(blob) != Some(blob) && !is_owned(&blob) && self.is_orphan(space, blob)? {
                     self.report.orphan_blobs += 1;
                 }
             }
         }
         Ok(())
+    }
+
+    /// As [`Check::count_orphans`], of members of packs; tells the first member of each pack.
+    fn count_orphans_in_packs(&mut self, is_owned: impl Fn(&u64) -> bool) -> Result<HashSet<u64>> {
+        let mut firsts = HashSet::new();
+        for pack in packs::names(&*self.snapshot).unwrap_or_default() {
+            self.advance(0)?;
+            firsts.extend(pack.map(|(_, first)| first));
+            let members = match pack.map(|(last, first)| packs::members(&*self.snapshot, last, first)) {
+                Some(Ok(members)) => members,
+                Some(Err(StoreError::Corrupt { what })) => {
+                    self.report.add(Location::Blobs, what);
+                    continue;
+                }
+                Some(Err(error)) => return Err(error),
+                None => {
+                    self.report.add(Location::Blobs, "the name of a pack makes no sense");
+                    continue;
+                }
+            };
+            for blob in members.into_iter().filter(|blob| !is_owned(blob)) {
+                if !is_referred_to(&*self.snapshot, blob)? {
+                    self.report.orphan_blobs += 1;
+                }
+            }
+        }
+        Ok(firsts)
     }
 
     /// Whether a BLOB that no row has is nobody's, and not counted already.

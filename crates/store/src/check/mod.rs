@@ -370,9 +370,11 @@ impl Check<'_> {
 fn is_understood(space: Space, key: &[u8], value: &[u8]) -> bool {
     match space {
         Space::Meta => match key {
-            meta::FORMAT | meta::LAST_COMMIT | meta::TRANSACTIONS_RESERVED | meta::BLOBS_RESERVED => {
-                value.len() == 8
-            }
+            meta::FORMAT
+            | meta::LAST_COMMIT
+            | meta::TRANSACTIONS_RESERVED
+            | meta::BLOBS_RESERVED
+            | meta::SINGLE_BLOBS_FROM => value.len() == 8,
             _ => true,
         },
         Space::Sequences => key.len() == 4 && value.len() == 8,
