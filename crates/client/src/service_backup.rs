@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use farbird_wire::clumplet::spb;
 
 use crate::service::Services;
+use crate::service_action::ServiceAction;
 use crate::service_backup_options::{BackupOptions, RestoreOptions};
 
 /// Files that are the client's.
@@ -55,9 +56,39 @@ impl Services {
         &self,
         database: &str,
         options: &BackupOptions,
-        mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+        take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         self.start_action(&options.action(database, STDOUT)?).await?;
+        self.take_all(take).await
+    }
+
+    /// Makes a level of an incremental backup of a database of the server, as Firebird's nbackup does: 0 is whole, others have what has
+    /// changed since the latest one of the level below. `take` gets its bytes in order.
+    ///
+    /// # Round trips
+    /// As [`Services::back_up`].
+    ///
+    /// # Errors
+    /// As [`Services::back_up`]; a level below which there is no backup.
+    pub async fn back_up_level<E: From<farbird_types::Error>>(
+        &self,
+        database: &str,
+        level: u8,
+        take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let action = ServiceAction::new(spb::action::NBAK)
+            .text(spb::DBNAME, database)?
+            .text(spb::nbackup::FILE, STDOUT)?
+            .integer(spb::nbackup::LEVEL, u32::from(level));
+        self.start_action(&action).await?;
+        self.take_all(take).await
+    }
+
+    /// Takes what a service writes to the client, to the end.
+    async fn take_all<E: From<farbird_types::Error>>(
+        &self,
+        mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         let mut questions = VecDeque::new();
         loop {
             while questions.len() < QUESTIONS_AHEAD {

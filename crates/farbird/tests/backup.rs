@@ -415,6 +415,28 @@ fn folder_with_data() -> tempfile::TempDir {
 }
 
 #[test]
+fn levels_of_a_servers_database_come_over_the_wire() {
+    let folder = folder_with_data();
+    let folder = folder.path();
+    let server = Server::start(folder);
+    let source = server.database("app.fbd");
+    let says = succeeds(folder, &["backup", &source, "sunday.fbn", "--level", "0"]);
+    assert!(says.contains("backed up level 0"), "{says}");
+    sql(folder, &source, "create table later (id integer)");
+    sql(folder, &source, "insert into later values (17)");
+    succeeds(folder, &["backup", &source, "monday.fbn", "--level", "1"]);
+    assert!(fails(folder, &["backup", &source, "monday.fbn", "--level", "1"], 2).contains("exists"));
+    fails(folder, &["backup", &source, "x.fbn", "--level", "3"], 2);
+    assert!(!folder.join("x.fbn").exists() && !folder.join("x.fbn.incomplete").exists());
+    let history = sql(folder, &source, "select rdb$backup_level, rdb$file_name from rdb$backup_history");
+    assert_eq!(history.lines().count(), 2, "{history}");
+    server.stop();
+    succeeds(folder, &["restore", "sunday.fbn", "monday.fbn", "new.fbd"]);
+    assert!(sql(folder, "new.fbd", "select id from later").contains("17"));
+    succeeds(folder, &["check", "new.fbd"]);
+}
+
+#[test]
 fn a_servers_database_is_backed_up_and_restored_over_the_wire() {
     let folder = folder_with_data();
     let folder = folder.path();

@@ -78,6 +78,22 @@ impl Services {
         self.runner.run(self.inner.back_up_with(database, options, take))
     }
 
+    /// As [`crate::Services::back_up_level`].
+    ///
+    /// # Round trips
+    /// As [`Services::back_up`].
+    ///
+    /// # Errors
+    /// As [`Services::back_up`]; a level below which there is no backup.
+    pub fn back_up_level<E: From<farbird_types::Error>>(
+        &self,
+        database: &str,
+        level: u8,
+        take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.runner.run(self.inner.back_up_level(database, level, take))
+    }
+
     /// As [`crate::Services::restore_with`].
     ///
     /// # Round trips

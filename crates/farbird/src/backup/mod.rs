@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     replace: bool,
     /// Make an incremental backup: 0 is whole, N has what has changed since the latest one of level N - 1. To restore it takes the files
-    /// of all levels below it. Of a file; of a server's databases the service action_nbak makes them.
+    /// of all levels below it.
     #[arg(long, value_name = "N", conflicts_with_all = ["replace", "format"])]
     level: Option<u8>,
     #[command(flatten)]
@@ -78,6 +78,7 @@ Examples:
   farbird restore app.fbb copy.fbd                      makes a database of it again
   farbird backup app.fbd sunday.fbn --level 0           the first of a chain of incremental backups
   farbird backup app.fbd monday.fbn --level 1           what has changed since then
+  farbird backup localhost:app.fbd sunday.fbn --level 0 of a server's database
   farbird backup app.fbd app.fbk --format gbak          for Firebird: gbak -c app.fbk app.fdb, then isql -ch UTF8 -i app.fbk.sql app.fdb
 
 Exit codes: 0 the backup is made, 1 it is made, but something is not in it, as listed (--format gbak), 2 it is not, and nothing
@@ -96,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return gbak::run(&request);
     }
     if let Some(level) = arguments.level {
-        return increment::run(&arguments.source, &arguments.target, level);
+        return increment::run(arguments, level);
     }
     let source = DatabaseAddress::parse(&arguments.source)?;
     let interrupt = Interrupt::watch()?;
@@ -159,7 +160,7 @@ fn write(
         DatabaseAddress::File(path) => from_file(path, out, name, interrupt),
         DatabaseAddress::Server(location) => {
             let options = arguments.credentials.options()?;
-            let bytes = ServerBackup::new(location, &options, interrupt).write(out, name)?;
+            let bytes = ServerBackup::new(location, &options, interrupt).write(out, name, None)?;
             let left_out = match prepared_of_server(&arguments.source, &options) {
                 Ok(list) => Some(list),
                 Err(error) => {

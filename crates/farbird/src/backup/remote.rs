@@ -37,13 +37,13 @@ impl<'a> ServerBackup<'a> {
         ServerBackup { location, options, interrupt }
     }
 
-    /// Writes the backup to `out`, called `name`; gives its size.
-    pub(crate) fn write(&self, out: &mut impl Write, name: &str) -> anyhow::Result<u64> {
+    /// Writes the backup to `out`, called `name`; gives its size. With a level it is one of a chain of incremental backups.
+    pub(crate) fn write(&self, out: &mut impl Write, name: &str, level: Option<u8>) -> anyhow::Result<u64> {
         let Location { host, port, database } = self.location;
         let services = Services::attach(host, *port, self.options)?;
         let bar = counter("backup");
         let mut bytes = 0;
-        let made = services.back_up(database, |piece| {
+        let take = |piece: &[u8]| {
             if self.interrupt.cancel().is_raised() {
                 return Err(Failure::Server(Error::new(isc::CANCELLED)));
             }
@@ -51,7 +51,11 @@ impl<'a> ServerBackup<'a> {
             bytes += piece.len() as u64;
             bar.set_position(bytes);
             Ok(())
-        });
+        };
+        let made = match level {
+            None => services.back_up(database, take),
+            Some(level) => services.back_up_level(database, level, take),
+        };
         bar.finish_and_clear();
         made.map_err(|failure| self.interrupt.explain_failure(failure, "no backup was made"))?;
         out.flush().with_context(|| format!("cannot write {name}"))?;
