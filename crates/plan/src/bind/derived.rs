@@ -76,7 +76,8 @@ impl Binder<'_> {
         self.check_alias(derived.alias.as_ref())?;
         let names = column_names(&select, &derived.columns, &alias)?;
         let description = format!("derived table {alias}");
-        let (tree, named) = self.take_in(select, &alias, names, description, nullable, None)?;
+        let (tree, mut named) = self.take_in(select, &alias, names, description, nullable, None)?;
+        named.forget_joined_keys();
         self.namespace().tables.push(named);
         Ok(tree)
     }
@@ -110,7 +111,7 @@ impl Binder<'_> {
                 description: format!("derived table {}", table.name),
                 columns: columns.collect(),
                 derived: true,
-                row_key: None,
+                row_keys: Vec::new(),
             };
             self.namespace().tables.push(named);
             return Ok(FromTree::Source(source));
@@ -126,7 +127,8 @@ impl Binder<'_> {
         let description = format!("derived table {}", table.name);
         let is_fixed = self.end_shared(&around, &select);
         let shared = is_fixed.then(|| SharedName::Common(table.clone()));
-        let (tree, named) = self.take_in(select, alias, names, description, nullable, shared)?;
+        let (tree, mut named) = self.take_in(select, alias, names, description, nullable, shared)?;
+        named.forget_joined_keys();
         self.namespace().tables.push(named);
         Ok(tree)
     }
@@ -230,13 +232,13 @@ impl Binder<'_> {
         self.describe_items(&mut select.items)?;
         let plain = select.items.iter().all(|item| matches!(item.expression, Expression::Column(_)));
         let reachable = captures_reachable(&select, nullable);
-        let (tree, values, types, row_key) = match select.into_simple() {
+        let (tree, values, types, row_keys) = match select.into_simple() {
             Ok(simple) if (plain || !nullable) && reachable => {
-                let (tree, items, row_key) = self.absorb(simple, alias)?;
+                let (tree, items, row_keys) = self.absorb(simple, alias)?;
                 let types: Vec<OutputColumn> = items;
                 let values =
                     types.iter().map(|item| NamedValue::Expression(item.expression.clone())).collect();
-                (tree, values, types, row_key)
+                (tree, values, types, row_keys)
             }
             Ok(other) | Err(other) => {
                 let items = other.items.clone();
@@ -252,7 +254,7 @@ impl Binder<'_> {
                 let values: Vec<NamedValue> = (0..items.len())
                     .map(|place| NamedValue::Source(source, SourceColumn::Field(place)))
                     .collect();
-                (FromTree::Source(source), values, items, None)
+                (FromTree::Source(source), values, items, Vec::new())
             }
         };
         let columns = names.into_iter().zip(values).zip(types).map(|((name, value), item)| NamedColumn {
@@ -267,7 +269,7 @@ impl Binder<'_> {
             value,
         });
         let name = alias.to_owned();
-        let named = NamedTable { name, description, columns: columns.collect(), derived: true, row_key };
+        let named = NamedTable { name, description, columns: columns.collect(), derived: true, row_keys };
         Ok((tree, named))
     }
 
@@ -277,8 +279,8 @@ impl Binder<'_> {
         &mut self,
         select: Box<BoundSelect>,
         alias: &str,
-    ) -> Result<(FromTree, Vec<OutputColumn>, Option<RowKey>)> {
-        let BoundSelect { block: inner, mut tree, mut conditions, mut items, .. } = *select;
+    ) -> Result<(FromTree, Vec<OutputColumn>, Vec<RowKey>)> {
+        let BoundSelect { block: inner, mut tree, keyed_sources, mut conditions, mut items, .. } = *select;
         let offset = self.block().sources.len();
         for source in inner.sources {
             let mut path = source.path;
@@ -332,18 +334,19 @@ impl Binder<'_> {
         tree.for_each_condition_mut(&mut adapt);
         items.iter_mut().for_each(|item| adapt(&mut item.expression));
         tree.move_sources(offset);
-        let row_key = match &tree {
-            FromTree::Source(source) => match self.block().sources.get(*source).map(|source| &source.kind) {
+        let sources = &self.block().sources;
+        let keys = keyed_sources.iter().filter_map(|source| {
+            let source = source + offset;
+            match sources.get(source).map(|source| &source.kind) {
                 Some(SourceKind::Table(relation)) => {
-                    let number = RowNumber::Source(*source);
-                    Some(RowKey { relation: relation.id.0, number })
+                    Some(RowKey { relation: relation.id.0, number: RowNumber::Source(source) })
                 }
                 _ => None,
-            },
-            _ => None,
-        };
+            }
+        });
+        let row_keys = keys.collect();
         let tree = if conditions.is_empty() { tree } else { FromTree::Group(vec![tree], conditions) };
-        Ok((tree, items, row_key))
+        Ok((tree, items, row_keys))
     }
 }
 

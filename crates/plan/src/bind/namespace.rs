@@ -42,8 +42,8 @@ pub(crate) struct NamedTable {
     pub(crate) columns: Vec<NamedColumn>,
     /// Whether it is a derived or common table.
     pub(crate) derived: bool,
-    /// Where RDB$DB_KEY and RDB$RECORD_VERSION of its rows come from.
-    pub(crate) row_key: Option<RowKey>,
+    /// Where RDB$DB_KEY and RDB$RECORD_VERSION of its rows come from: several for a view of several tables.
+    pub(crate) row_keys: Vec<RowKey>,
 }
 
 /// How a row of a stored table is told from others.
@@ -128,15 +128,29 @@ impl Namespace {
         self.tables.iter().enumerate().skip(self.visible_from)
     }
 
+    /// The tables with their places, in the order in which errors name them.
+    fn in_named_order(&self) -> impl Iterator<Item = (usize, &NamedTable)> {
+        let later = self.named_order.len()..self.tables.len();
+        let numbers = self.named_order.iter().copied().chain(later);
+        numbers.filter_map(|number| Some((number, self.tables.get(number)?)))
+    }
+
     /// What errors call the tables that can be seen and for which `is_meant` holds, in Firebird's order.
     pub(crate) fn descriptions(&self, is_meant: impl Fn(usize, &NamedTable) -> bool) -> Vec<&str> {
-        let later = self.named_order.len()..self.tables.len();
-        let seen =
-            self.named_order.iter().copied().chain(later).filter(|number| *number >= self.visible_from);
-        seen.filter_map(|number| Some((number, self.tables.get(number)?)))
-            .filter(|(number, table)| is_meant(*number, table))
+        self.in_named_order()
+            .filter(|(number, table)| *number >= self.visible_from && is_meant(*number, table))
             .map(|(_, table)| table.description.as_str())
             .collect()
+    }
+
+    /// The sources that are stored tables, in the order of their keys in RDB$DB_KEY of a view.
+    pub(crate) fn keyed_sources(&self) -> Vec<usize> {
+        let keys = self.in_named_order().flat_map(|(_, table)| &table.row_keys);
+        keys.filter_map(|key| match key.number {
+            RowNumber::Source(source) => Some(source),
+            RowNumber::Returned { .. } => None,
+        })
+        .collect()
     }
 
     /// The operands of a join are there: errors name those of `first` before the others of the join, which goes to the
@@ -184,6 +198,13 @@ impl Namespace {
 }
 
 impl NamedTable {
+    /// Only views of several tables have a key of all of them.
+    pub(crate) fn forget_joined_keys(&mut self) {
+        if self.row_keys.len() > 1 {
+            self.row_keys.clear();
+        }
+    }
+
     /// Whether a column of it stands for an expression.
     pub(crate) fn has_expressions(&self) -> bool {
         self.columns.iter().any(|column| !matches!(column.value, NamedValue::Source(..)))
@@ -250,7 +271,7 @@ pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row
         description: format!("table {}", relation.name),
         columns: columns.collect(),
         derived: false,
-        row_key: None,
+        row_keys: Vec::new(),
     }
 }
 

@@ -271,6 +271,7 @@ impl Binder<'_> {
         self.block().named_windows = select.windows.clone();
         self.note_plan(select.plan.as_ref());
         let tree = self.bind_from(&select.from)?;
+        let keyed_sources = self.namespace().keyed_sources();
         let mut conditions = Vec::new();
         self.block().aggregates_allowed = AggregatesAllowed::Where;
         if let Some(condition) = &select.condition {
@@ -324,6 +325,7 @@ impl Binder<'_> {
         Ok(BoundSelect {
             block: std::mem::take(self.block()),
             tree,
+            keyed_sources,
             conditions,
             grouping,
             having,

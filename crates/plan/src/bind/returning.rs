@@ -45,7 +45,8 @@ impl Binder<'_> {
                 relation: returned.relation,
                 number: RowNumber::Returned { number, is_new },
             });
-            let mut table = NamedTable { name: alias.to_owned(), row_key, ..returned.row.clone() };
+            let row_keys = Vec::from_iter(row_key);
+            let mut table = NamedTable { name: alias.to_owned(), row_keys, ..returned.row.clone() };
             for column in &mut table.columns {
                 column.origin.alias = alias_of(alias, &column.origin.relation);
                 match &mut column.value {
@@ -62,7 +63,7 @@ impl Binder<'_> {
         namespace.tables.push(row(&returned.row.name, returned.current, !is_deleted));
         namespace
             .tables
-            .extend(returned.others.into_iter().map(|other| NamedTable { row_key: None, ..other }));
+            .extend(returned.others.into_iter().map(|other| NamedTable { row_keys: Vec::new(), ..other }));
         // Errors name the table of USING first, as where they are joined.
         namespace.operands_are_bound(0, 0);
         namespace.join_is_bound(0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farbird_catalog::RelationKind;
 use farbird_expression::Expression;
 use farbird_sql::ast::{ContextVariable, Name, Position, RecordKeyKind};
-use farbird_types::{CharacterSet, Error, Result, SqlType, isc};
+use farbird_types::{CharacterSet, Error, Result, SqlType, Text, Value, isc};
 
 use crate::bind::binder::{AggregatedColumn, Binder, Bound};
 use crate::bind::error::{dsql, sqlcode, unknown_column};
@@ -112,7 +112,7 @@ impl Binder<'_> {
             RecordKeyKind::DbKey => ("RDB$DB_KEY", "DB_KEY", SqlType::char(8, CharacterSet::OCTETS)),
             RecordKeyKind::RecordVersion => ("RDB$RECORD_VERSION", "RDB$RECORD_VERSION", SqlType::BIGINT),
         };
-        let mut found: Option<(usize, RowKey, &NamedTable)> = None;
+        let mut found: Option<(usize, &NamedTable)> = None;
         let mut names_another = false;
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
@@ -120,17 +120,17 @@ impl Binder<'_> {
                     if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
                         continue;
                     }
-                    let Some(key) = &table.row_key else {
+                    if table.row_keys.is_empty() {
                         names_another |= qualifier.is_some();
                         continue;
-                    };
+                    }
                     match found {
                         Some(_) if qualifier.is_some() || table.derived => {}
-                        Some((.., first)) if !first.derived => {
-                            let is_meant = |table: &NamedTable| table.row_key.is_some() && !table.derived;
+                        Some((_, first)) if !first.derived => {
+                            let is_meant = |table: &NamedTable| !table.row_keys.is_empty() && !table.derived;
                             return Err(ambiguous(&namespace.descriptions(|_, table| is_meant(table)), name));
                         }
-                        _ => found = Some((namespace.block, key.clone(), table)),
+                        _ => found = Some((namespace.block, table)),
                     }
                 }
             }
@@ -142,7 +142,7 @@ impl Binder<'_> {
         if let (None, Some(variable)) = (&found, variable.filter(|_| !self.inside_definition)) {
             return Ok(self.row_key_of_variable(variable, kind, sql_type));
         }
-        let Some((block, RowKey { relation, number }, table)) = found else {
+        let Some((block, table)) = found else {
             return Err(match names_another {
                 true => {
                     Error::new(isc::SQLERR).with(sqlcode::NOT_ALLOWED).and(isc::DSQL_DBKEY_FROM_NON_TABLE)
@@ -151,7 +151,13 @@ impl Binder<'_> {
             });
         };
         let alias = table.name.clone();
+        let keys = table.row_keys.clone();
+        let view = table.description.strip_prefix("view ").map(str::to_owned);
         self.note_aggregated(block);
+        let RowKey { relation, number } = match <[RowKey; 1]>::try_from(keys) {
+            Ok([key]) => key,
+            Err(keys) => return self.joined_key(block, keys, &view.unwrap_or_default(), &alias, kind),
+        };
         let (number, is_new) = match number {
             RowNumber::Returned { number, is_new } => (number, is_new),
             RowNumber::Source(source) => match self.blocks.get_mut(block) {
@@ -180,6 +186,53 @@ impl Binder<'_> {
             RecordKeyKind::RecordVersion => Expression::NULL,
         };
         Ok(Bound { origin: Some(origin), ..Bound::new(expression, sql_type, true) })
+    }
+
+    /// RDB$DB_KEY of a view of several tables: the keys of their rows one after the other, zeros for one that an outer join lacks.
+    ///
+    /// # Errors
+    /// `dsql_record_version_table` for RDB$RECORD_VERSION.
+    fn joined_key(
+        &mut self,
+        block: usize,
+        keys: Vec<RowKey>,
+        view: &str,
+        alias: &str,
+        kind: RecordKeyKind,
+    ) -> Result<Bound> {
+        if kind == RecordKeyKind::RecordVersion {
+            return Err(Error::new(isc::SQLERR)
+                .with(sqlcode::NOT_ALLOWED)
+                .and(isc::DSQL_RECORD_VERSION_TABLE)
+                .with(view));
+        }
+        let mut whole = Expression::Constant(octets(&[]));
+        let mut length = 0;
+        for RowKey { relation, number } in keys {
+            let number = match (number, self.blocks.get_mut(block)) {
+                (RowNumber::Source(source), Some(block)) => {
+                    Expression::Column(block.slot(source, SourceColumn::RowNumber))
+                }
+                _ => return Err(Error::internal("a key of a row that is no view's")),
+            };
+            let row = Box::new(self.bring_in(block, number));
+            let key = Expression::Coalesce(vec![
+                Expression::DbKey { relation, row },
+                Expression::Constant(octets(&[0; KEY_BYTES])),
+            ]);
+            length += KEY_BYTES;
+            let (left, right) = (Box::new(whole), Box::new(key));
+            whole = Expression::Concatenate { left, right, result: octets_type(length) };
+        }
+        let owner = self.environment.catalog.relation(view).map(|relation| relation.owner.clone());
+        let origin = Origin {
+            field: String::from("DB_KEY"),
+            relation: view.to_owned(),
+            owner: owner.unwrap_or_default(),
+            alias: alias_of(alias, view),
+            array: None,
+        };
+        Ok(Bound { origin: Some(origin), ..Bound::new(whole, octets_type(length), true) })
     }
 
     /// RDB$DB_KEY or RDB$RECORD_VERSION of a trigger's NEW or OLD.
@@ -297,6 +350,18 @@ impl Binder<'_> {
             Some((table.clone(), number))
         })
     }
+}
+
+/// CHAR of so many bytes.
+fn octets_type(length: usize) -> SqlType {
+    SqlType::char(u32::try_from(length).unwrap_or(u32::MAX), CharacterSet::OCTETS)
+}
+
+/// Bytes of the key of one row.
+const KEY_BYTES: usize = 8;
+
+fn octets(bytes: &[u8]) -> Value {
+    Value::Text(Text::new(bytes.to_vec(), CharacterSet::OCTETS))
 }
 
 /// Of the two arguments the second one names all tables but the first, and ends in a space.

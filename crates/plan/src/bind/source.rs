@@ -340,7 +340,7 @@ impl Binder<'_> {
             description: format!("procedure {}", procedure.name),
             columns: columns.collect(),
             derived: false,
-            row_key: None,
+            row_keys: Vec::new(),
         };
         self.namespace().tables.push(named);
         Ok(FromTree::Source(source))
@@ -465,7 +465,7 @@ pub(crate) fn named_relation(
         description: format!("table {}", relation.name),
         columns: columns.collect(),
         derived: false,
-        row_key: Some(RowKey { relation: relation.id.0, number: RowNumber::Source(source) }),
+        row_keys: vec![RowKey { relation: relation.id.0, number: RowNumber::Source(source) }],
     }
 }
 

@@ -75,6 +75,7 @@ impl Binder<'_> {
         Ok(BoundSelect {
             block: std::mem::take(self.block()),
             tree: FromTree::Source(source),
+            keyed_sources: Vec::new(),
             conditions: Vec::new(),
             grouping: None,
             having: Vec::new(),

@@ -50,6 +50,8 @@ pub(crate) struct BoundSelect {
     pub(crate) block: Block,
     /// How the sources are joined.
     pub(crate) tree: FromTree,
+    /// The tables among the sources, in the order of their keys in RDB$DB_KEY of a view.
+    pub(crate) keyed_sources: Vec<usize>,
     /// WHERE.
     pub(crate) conditions: Vec<Expression>,
     /// GROUP BY; `Some` without keys: one group of all.

@@ -108,6 +108,7 @@ pub(crate) fn grouped(select: &BoundSelect) -> Option<GroupedOutline> {
             ..Block::default()
         },
         tree: joins.tree,
+        keyed_sources: Vec::new(),
         conditions: joins.conditions,
         grouping: Some(keys),
         having: Vec::new(),

@@ -1,0 +1,40 @@
+-- RDB$DB_KEY of views of several tables.
+create table t (a integer, b integer);
+create table u (a integer, c integer);
+insert into t values (5, 6);
+insert into t values (7, 8);
+insert into u values (5, 50);
+insert into u values (7, 70);
+set term ^;
+create procedure p returns (a integer) as begin a = 5; suspend; end^
+set term ;^
+create view vj as select t.a, t.b, u.c from t join u on t.a = u.a;
+create view vl as select t.a, u.c from t left join u on t.a = u.a and u.a = 5;
+create view vf as select t.a, u.c from t full join u on false;
+create view vv as select x.a from vj x join u on u.a = x.a;
+create view vp as select t.a from t join p on p.a = t.a;
+create view vd2 as select t.a from t join (select a from u) q on q.a = t.a;
+create view v3 as select t1.a from t t1, t t2, u where t1.a = t2.a and u.a = t1.a;
+create view vs as select a from t;
+create view vss as select a from vs;
+create view vsub as select a, (select max(c) from u where u.a = t.a) m from t;
+commit;
+select a, octet_length(rdb$db_key) from vj order by a;
+select substring(rdb$db_key from 1 for 8) = (select t.rdb$db_key from t where t.a = vj.a), substring(rdb$db_key from 9 for 8) = (select u.rdb$db_key from u where u.a = vj.a) from vj;
+select substring(rdb$db_key from 1 for 8) = (select u.rdb$db_key from u where u.a = vj.a), substring(rdb$db_key from 9 for 8) = (select t.rdb$db_key from t where t.a = vj.a) from vj;
+select a, octet_length(rdb$db_key), substring(rdb$db_key from 1 for 8) = x'0000000000000000', substring(rdb$db_key from 9 for 8) = x'0000000000000000' from vl order by a;
+select a, octet_length(rdb$db_key) from vv order by a;
+select a, octet_length(rdb$db_key) from vp order by a;
+select a, octet_length(rdb$db_key) from vd2 order by a;
+select a, octet_length(rdb$db_key) from v3 order by a;
+select a, octet_length(rdb$db_key) from vss order by a;
+select a, octet_length(rdb$db_key) from vsub order by a;
+select rdb$record_version from vj;
+select rdb$record_version is null from vss;
+select a from vj where rdb$db_key = (select first 1 rdb$db_key from vj order by a desc);
+select v.rdb$db_key from t join vj v on v.a = t.a where t.a = 99;
+select v.*, rdb$db_key from vj v where a = 99;
+select rdb$db_key from vj, t where vj.a = 99;
+select max(rdb$db_key) is null from vj;
+select count(distinct rdb$db_key) from vj;
+select a from vj group by a, rdb$db_key order by 1;
