@@ -258,15 +258,7 @@ fn rename(editor: &Editor<'_, '_>, edit: &mut TableEdit, from: &str, to: &str) -
     if let Some((user, _)) = users_of_column(editor, &table, from).first() {
         return Err(Error::new(isc::DYN_DEPENDENCY_EXISTS).with(from).with(table).with(user.as_str()));
     }
-    let in_constraint = edit.relation.constraints.iter().any(|constraint| {
-        constraint
-            .index()
-            .and_then(|index| edit.relation.index(index))
-            .is_some_and(|index| index.columns.iter().any(|column| column == from))
-    });
-    if in_constraint {
-        return Err(error::constraint_column_renamed());
-    }
+    check_is_in_no_key(edit, from)?;
     edit.column_mut(from)?.name = to.to_owned();
     for index in &mut edit.relation.indexes {
         for column in index.columns.iter_mut().filter(|column| *column == from) {
@@ -310,10 +302,10 @@ fn change_type(
     if old.identity.is_some() {
         column::check_identity_type(&declared.sql_type, name, &table)?;
     }
-    check_change(name, (&old.sql_type, old.precision), (&declared.sql_type, declared.precision))?;
     if old.sql_type != declared.sql_type {
-        check_type_is_free(edit, name)?;
+        check_is_in_no_key(edit, name)?;
     }
+    check_change(name, (&old.sql_type, old.precision), (&declared.sql_type, declared.precision))?;
     let own_domain = match domain {
         Some(domain) => domain,
         None if domain::is_implicit(&old.domain) => old.domain.clone(),
@@ -331,8 +323,8 @@ fn change_type(
     rebuild_indexes(editor, edit, name)
 }
 
-/// Columns of constraints' indexes keep their types: keys of the other side are compared with theirs.
-fn check_type_is_free(edit: &TableEdit, column: &str) -> Result<()> {
+/// Columns of constraints' indexes keep their names and types: keys of the other side are compared with theirs.
+fn check_is_in_no_key(edit: &TableEdit, column: &str) -> Result<()> {
     let held = edit.relation.constraints.iter().any(|constraint| {
         constraint
             .index()

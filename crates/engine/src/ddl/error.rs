@@ -257,10 +257,6 @@ pub(super) fn constraint_column_changed() -> Error {
     integrity(1, isc::INTEG_INDEX_SEG_MOD)
 }
 
-pub(super) fn constraint_column_renamed() -> Error {
-    integrity(1, isc::CNSTRNT_FLD_RENAME)
-}
-
 pub(super) fn index_of_constraint() -> Error {
     integrity(1, isc::INTEG_INDEX_DEL)
 }
