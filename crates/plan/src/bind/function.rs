@@ -240,7 +240,7 @@ impl Binder<'_> {
         arguments: &[ast::Expression],
     ) -> Result<Bound> {
         if arguments.len() < function.required || arguments.len() > function.parameters.len() {
-            return Err(Error::new(isc::FUN_PARAM_MISMATCH).with(name));
+            return Err(Error::new(isc::DSQL_ERROR).and(isc::FUN_PARAM_MISMATCH).with(name));
         }
         let arguments = arguments
             .iter()

@@ -434,6 +434,7 @@ impl<'a> Compiler<'a> {
             self.position = declaration.position;
             self.declaration(declaration)?;
         }
+        self.check_bodies(&body.declarations)?;
         self.block(&body.block)?;
         self.position = body.block.end;
         Ok(())

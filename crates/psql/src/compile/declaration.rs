@@ -116,6 +116,33 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// Every local routine has a body; of those that have none functions are named first.
+    pub(super) fn check_bodies(&self, declarations: &[ast::Declaration]) -> Result<()> {
+        let lacks = |number: Option<usize>| number.is_some_and(|number| !self.is_declared(number));
+        let function = declarations.iter().find_map(|declaration| match &declaration.kind {
+            DeclarationKind::Function { signature, body: None } => {
+                let name = signature.name.as_str();
+                let known = bind::VariableScope::local_function(&self.scope, name);
+                lacks(known.map(|known| known.number)).then_some(name)
+            }
+            _ => None,
+        });
+        if let Some(name) = function {
+            return Err(Error::new(isc::SUBFUNC_NOT_IMPL).with(name));
+        }
+        let procedure = declarations.iter().find_map(|declaration| match &declaration.kind {
+            DeclarationKind::Procedure { signature, body: None } => {
+                let name = signature.name.as_str();
+                lacks(self.scope.procedure(name).map(|known| known.number)).then_some(name)
+            }
+            _ => None,
+        });
+        match procedure {
+            Some(name) => Err(Error::new(isc::SUBPROC_NOT_IMPL).with(name)),
+            None => Ok(()),
+        }
+    }
+
     fn variable(&mut self, variable: &ast::TypedName, initial: Option<&ast::Expression>) -> Result<()> {
         let resolved = self.resolve(&variable.data_type, variable.collation.as_ref())?;
         let not_null = variable.not_null || resolved.not_null;

@@ -234,14 +234,15 @@ impl Compiler<'_> {
             Construct::Loop { label, .. } => wanted.is_none() || label.as_deref() == wanted,
             _ => false,
         });
+        let is_in_loop = self.constructs.iter().any(|construct| matches!(construct, Construct::Loop { .. }));
         match (found, wanted) {
             (Some(found), _) => Ok(found),
-            (None, Some(label)) => Err(sql_error(-104)
+            (None, Some(label)) if is_in_loop => Err(sql_error(-104)
                 .and(isc::DSQL_COMMAND_ERR)
                 .and(isc::DSQL_INVALID_LABEL)
                 .with(label)
                 .with("is not found")),
-            (None, None) => Err(misplaced(word)),
+            (None, _) => Err(misplaced(word)),
         }
     }
 
