@@ -86,6 +86,9 @@ const KEPT_SCAN_TIMES: f64 = 6.0;
 pub(crate) const NOT_UNIQUE: f64 = 0.3;
 /// Rows that are read at least until one is a partner, more or less.
 const FIRST_ROWS: f64 = 2.0;
+/// A join of fewer rows tells no keys: the partners of a single one are looked up as quickly, and it may come again and again, as that of a
+/// recursion does.
+pub(crate) const KEYED_ROWS_MIN: f64 = 2.0;
 /// Most keys that a join tells to be looked up.
 pub(crate) const KEYS_MAX: f64 = 16_384.0;
 

@@ -359,7 +359,9 @@ impl<'a> Order<'a> {
                 });
                 let spared = spared.unwrap_or(0.0) + self.groups_spared(set, number, before);
                 offer(read + build_joined - spared, Method::BuildJoined);
-                if let Some(keyed) = keyed.filter(|_| before <= cost::KEYS_MAX) {
+                if let Some(keyed) =
+                    keyed.filter(|_| (cost::KEYED_ROWS_MIN..=cost::KEYS_MAX).contains(&before))
+                {
                     let joined = cost::hash_join(before, keyed.found(before), rows, true);
                     offer(keyed.cost(before) + joined, Method::BuildJoinedByKeys);
                 }
