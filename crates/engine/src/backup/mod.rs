@@ -151,11 +151,21 @@ impl Engine {
         drop(store);
         let summary = filled?;
         closed?;
+        self.shrink_new(pending.path(), cancel)?;
         self.while_closed(target, || {
             check_target()?;
             pending.publish()
         })?;
         Ok(summary)
+    }
+
+    /// Makes a database file that was filled in one go, and that nobody has open, as small as its contents: some of its pages lie far behind
+    /// what it is full of.
+    pub(crate) fn shrink_new(&self, path: &Path, cancel: &CancelFlag) -> Result<()> {
+        cancel.check()?;
+        farbird_store::shrink(path, self.store_options().cache_bytes)
+            .map_err(|error| store_error(path, error))?;
+        Ok(())
     }
 }
 

@@ -128,6 +128,7 @@ impl Engine {
             true => Error::new(isc::CANCELLED),
             false => status(error, target, name),
         })?;
+        self.shrink_new(pending.path(), cancel)?;
         self.while_closed(target, || {
             check_target()?;
             pending.publish()
