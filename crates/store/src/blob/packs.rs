@@ -34,7 +34,7 @@ use crate::{Result, StoreError};
 /// The longest entry that goes into a pack: what is larger becomes small enough alone.
 const MEMBER_BYTES_MAX: usize = 2_000;
 /// Bytes of members after which a pack is full: as many are decoded for one of them.
-const PACK_BYTES: usize = 16_000;
+const PACK_BYTES: usize = 8_000;
 /// Fewer are written alone.
 const MEMBERS_MIN: usize = 4;
 /// From the first to the last member: whoever looks for one looks at so many numbers, at most.
