@@ -23,6 +23,7 @@
 //! A BLOB that a row takes from another one gets a header with flag 8: how long the contents live then is described in
 //! [`references`].
 
+pub(crate) mod entries;
 pub(crate) mod packs;
 pub(crate) mod pieces;
 mod reader;

@@ -21,14 +21,12 @@ use std::sync::Arc;
 
 use farbird_record::bytes::{Reader, put_varint};
 
-use super::references::Reaped;
 use super::{
     BlobKey, CHECKSUM_BYTES, PART_HEADER, PART_PACK, damaged, encode_chunk, entry_alone, pieces, seal,
     unpack, unsealed,
 };
 use crate::keyspace::{self, meta};
-use crate::store::{Inner, WriteGuard};
-use crate::substrate::{Direction, Durability, Space, SubstrateState, WriteBatch};
+use crate::substrate::{Direction, Space, SubstrateState, WriteBatch};
 use crate::{Result, StoreError};
 
 /// The longest entry that goes into a pack: what is larger becomes small enough alone.
@@ -197,7 +195,7 @@ fn look_into<T>(
     first: u64,
     look: impl FnOnce(&Pack) -> T,
 ) -> Result<Option<T>> {
-    let found = pieces::read_own(snapshot, pack_key(first), |stored| {
+    let found = pieces::read(snapshot, pack_key(first), |stored| {
         LATEST.with_borrow_mut(|latest| {
             if latest.as_ref().is_none_or(|pack| pack.stored != stored) {
                 *latest = Some(Pack::decode(first, stored)?);
@@ -205,7 +203,7 @@ fn look_into<T>(
             Ok(latest.as_ref().map(look))
         })
     });
-    found.map(Option::flatten)
+    found.map(|found| found.entry().flatten())
 }
 
 /// The last and first members of packs that may have a BLOB.
@@ -259,33 +257,8 @@ pub(super) fn delete(snapshot: &dyn SubstrateState, blob: u64, batch: &mut Write
     Ok(())
 }
 
-/// Looks at no more than `count` packs that have lost members, and gives back what that leaves of them.
-pub(crate) fn close_gaps(inner: &Inner, guard: &WriteGuard<'_>, count: usize) -> Result<Reaped> {
-    let snapshot = inner.snapshot();
-    let after = keyspace::after_prefix(meta::PACK_WITH_GAPS);
-    let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-    let span = (Bound::Included(meta::PACK_WITH_GAPS), upper);
-    let mut batch = WriteBatch::new();
-    let mut looked_at = 0;
-    for mark in snapshot.scan(Space::Meta, span, Direction::Forward)?.take(count) {
-        let (key, _) = mark?;
-        looked_at += 1;
-        if let Some(last) = key.get(meta::PACK_WITH_GAPS.len()..).and_then(keyspace::number) {
-            match close_gaps_of(&*snapshot, last, &mut batch) {
-                // It stays as it is, for the check to tell.
-                Ok(()) | Err(StoreError::Corrupt { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        batch.delete(Space::Meta, key.to_vec());
-    }
-    if looked_at > 0 {
-        inner.write_under(guard, batch, Durability::Relaxed)?;
-    }
-    Ok(Reaped { useful: looked_at > 0, more: looked_at == count })
-}
-
-fn close_gaps_of(snapshot: &dyn SubstrateState, last: u64, batch: &mut WriteBatch) -> Result<()> {
+/// Gives back what the members leave that a pack with this last one has lost.
+pub(crate) fn close_gaps(snapshot: &dyn SubstrateState, last: u64, batch: &mut WriteBatch) -> Result<()> {
     let mark = meta::blob_pack(last);
     let Some(value) = snapshot.get(Space::Meta, &mark)? else { return Ok(()) };
     let (_, first) = parse_mark(&mark, &value).ok_or_else(|| damaged(last))?;
@@ -301,7 +274,7 @@ fn close_gaps_of(snapshot: &dyn SubstrateState, last: u64, batch: &mut WriteBatc
         match pieces::own(snapshot, BlobKey::header(*blob))? {
             pieces::Own::Nothing => kept.push((*blob, entry.as_slice())),
             pieces::Own::Gone => gone.push(*blob),
-            pieces::Own::Entry => {}
+            pieces::Own::Entry(()) => {}
         }
     }
     if kept.iter().map(|(_, entry)| entry.len()).sum::<usize>() > bytes / 2 {

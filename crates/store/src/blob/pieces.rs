@@ -8,13 +8,13 @@
 //! Keys are those of the entry and the number of the piece (1). Of an entry of n bytes the pieces of [`FULL_BYTES`], as many of
 //! the largest as there can be, then of the next, stand in [`Space::BlobPages`]. The rest stands in [`Space::Blobs`], in
 //! pieces of [`SMALL_BYTES`], the last one shorter. Before the first of these, and always there, is n, as a varint. If n is 0 there is no
-//! such entry any more, although a [pack](packs) has it.
+//! such entry any more, although a [pack](super::packs) has it.
 
 use std::ops::Bound;
 
 use farbird_record::bytes::{Reader, put_varint};
 
-use super::{BlobKey, PART_HEADER, PART_SEGMENTS, packs};
+use super::BlobKey;
 use crate::substrate::{Direction, Space, SubstrateState, WriteBatch};
 use crate::{Result, StoreError, keyspace};
 
@@ -60,7 +60,26 @@ pub(crate) fn put(key: BlobKey, entry: &[u8], batch: &mut WriteBatch) {
     }
 }
 
-/// Hands an entry, of its own or in a pack, to `read`; `None` if there is no such entry.
+/// What there is of an entry here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Own<T> {
+    /// The entry, or what was made of it.
+    Entry(T),
+    /// Only that it is gone.
+    Gone,
+    Nothing,
+}
+
+impl<T> Own<T> {
+    pub(crate) fn entry(self) -> Option<T> {
+        match self {
+            Own::Entry(entry) => Some(entry),
+            Own::Gone | Own::Nothing => None,
+        }
+    }
+}
+
+/// Hands an entry to `read`, if there is one.
 ///
 /// # Errors
 /// `Corrupt` if some of its pieces are missing.
@@ -68,24 +87,21 @@ pub(crate) fn read<T>(
     snapshot: &dyn SubstrateState,
     key: BlobKey,
     read: impl FnOnce(&[u8]) -> Result<T>,
-) -> Result<Option<T>> {
+) -> Result<Own<T>> {
     match snapshot.get(Space::Blobs, &keyspace::blob_piece(key, 0))? {
-        Some(first) if is_gone(Space::Blobs, &first) => Ok(None),
-        Some(first) => put_together(snapshot, key, &first, read).map(Some),
-        None if key.part == PART_HEADER => packs::read(snapshot, key.blob, read),
-        None => Ok(None),
+        None => Ok(Own::Nothing),
+        Some(first) if is_gone(Space::Blobs, &first) => Ok(Own::Gone),
+        Some(first) => put_together(snapshot, key, &first, read).map(Own::Entry),
     }
 }
 
-/// As [`read`], but for packs.
-pub(crate) fn read_own<T>(
-    snapshot: &dyn SubstrateState,
-    key: BlobKey,
-    read: impl FnOnce(&[u8]) -> Result<T>,
-) -> Result<Option<T>> {
-    let first = snapshot.get(Space::Blobs, &keyspace::blob_piece(key, 0))?;
-    let first = first.filter(|first| !is_gone(Space::Blobs, first));
-    first.map(|first| put_together(snapshot, key, &first, read)).transpose()
+/// What there is of an entry, without reading it.
+pub(crate) fn own(snapshot: &dyn SubstrateState, key: BlobKey) -> Result<Own<()>> {
+    Ok(match snapshot.get(Space::Blobs, &keyspace::blob_piece(key, 0))? {
+        None => Own::Nothing,
+        Some(first) if is_gone(Space::Blobs, &first) => Own::Gone,
+        Some(_) => Own::Entry(()),
+    })
 }
 
 /// Hands an entry with this first piece to `read`.
@@ -132,34 +148,7 @@ pub(crate) fn is_gone(space: Space, value: &[u8]) -> bool {
     space == Space::Blobs && value == GONE
 }
 
-/// What there is of an entry, but for packs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Own {
-    /// The entry.
-    Entry,
-    /// Only that it is gone.
-    Gone,
-    Nothing,
-}
-
-/// What there is of an entry, but for packs.
-pub(crate) fn own(snapshot: &dyn SubstrateState, key: BlobKey) -> Result<Own> {
-    let first = snapshot.get(Space::Blobs, &keyspace::blob_piece(key, 0))?;
-    Ok(match first {
-        None => Own::Nothing,
-        Some(first) if is_gone(Space::Blobs, &first) => Own::Gone,
-        Some(_) => Own::Entry,
-    })
-}
-
-/// Deletes all entries of a BLOB.
-pub(crate) fn delete_all(snapshot: &dyn SubstrateState, blob: u64, batch: &mut WriteBatch) -> Result<()> {
-    let first = BlobKey { blob, part: PART_HEADER, chunk: 0 };
-    delete_between(snapshot, first, BlobKey { part: PART_SEGMENTS, chunk: u32::MAX, ..first }, batch)?;
-    packs::delete(snapshot, blob, batch)
-}
-
-/// Deletes one entry, but for packs.
+/// Deletes one entry.
 pub(crate) fn delete_entry(
     snapshot: &dyn SubstrateState,
     key: BlobKey,
@@ -168,7 +157,8 @@ pub(crate) fn delete_entry(
     delete_between(snapshot, key, key, batch)
 }
 
-fn delete_between(
+/// Deletes all entries from one to another.
+pub(super) fn delete_between(
     snapshot: &dyn SubstrateState,
     first: BlobKey,
     last: BlobKey,
@@ -203,9 +193,9 @@ mod tests {
             substrate.write(batch, Durability::Durable).expect("write");
             let snapshot = substrate.snapshot().expect("snapshot");
             let found = read(&*snapshot, key, |bytes| Ok(bytes.to_vec())).expect("read");
-            assert!(found.as_deref() == Some(&entry[..]), "{length} bytes");
+            assert!(found.entry().as_deref() == Some(&entry[..]), "{length} bytes");
             let mut batch = WriteBatch::new();
-            delete_all(&*snapshot, 7, &mut batch).expect("delete");
+            delete_entry(&*snapshot, key, &mut batch).expect("delete");
             substrate.write(batch, Durability::Durable).expect("write");
             let snapshot = substrate.snapshot().expect("snapshot");
             let count = |space| {

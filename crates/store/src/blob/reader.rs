@@ -5,7 +5,7 @@ use farbird_types::BlobId;
 
 use super::{
     BlobKey, BlobProperties, CHUNK_BYTES_MAX, Contents, Header, Layout, PART_CONTENTS, PART_SEGMENTS,
-    SegmentList, damaged, decode_chunk, pieces, unpack,
+    SegmentList, damaged, decode_chunk, entries, unpack,
 };
 use crate::substrate::SubstrateState;
 use crate::{Result, StoreError, Transaction};
@@ -114,7 +114,7 @@ impl Transaction {
         if let Some(own) = self.core()?.blobs.entry(key) {
             return read(&own).map(Some);
         }
-        pieces::read(snapshot, key, read)
+        entries::read(snapshot, key, read)
     }
 
     fn chunk_of_blob(&self, key: BlobKey) -> Result<Option<Vec<u8>>> {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use farbird_types::BlobId;
 use parking_lot::Mutex;
 
-use super::{BlobKey, BlobReader, Contents, Header, pieces};
+use super::{BlobKey, BlobReader, Contents, Header, entries};
 use crate::keyspace::{self, meta};
 use crate::store::{Inner, WriteGuard};
 use crate::substrate::{Direction, Durability, Space, SubstrateState, WriteBatch};
@@ -87,7 +87,7 @@ pub(crate) fn put_ownerless(owner: u64, batch: &mut WriteBatch) {
 
 /// The header of a BLOB, if it is there, and whether it is one of those that are copied rather than shared.
 fn header(snapshot: &dyn SubstrateState, blob: u64) -> Result<Option<(Header, bool)>> {
-    pieces::read(snapshot, BlobKey::header(blob), |entry| {
+    entries::read(snapshot, BlobKey::header(blob), |entry| {
         let header = Header::decode(blob, entry)?;
         let is_copied = header.is_copied();
         Ok((header, is_copied))
@@ -101,7 +101,7 @@ pub(crate) fn release(snapshot: &dyn SubstrateState, blob: u64, batch: &mut Writ
         Some((Header { contents: Contents::Of(owner), .. }, _)) => {
             delete_referrer(snapshot, owner, blob, batch)
         }
-        Some((_, true)) => pieces::delete_all(snapshot, blob, batch),
+        Some((_, true)) => entries::delete_all(snapshot, blob, batch),
         Some((_, false)) => {
             put_ownerless(blob, batch);
             batch.put(Space::Meta, meta::released_blob(blob), Vec::new());
@@ -121,7 +121,7 @@ pub(crate) fn delete_uncommitted(
             delete_referrer(snapshot, owner, blob, batch)
         }
         // Without its header, or with a damaged one, it goes all the same.
-        Ok(_) | Err(StoreError::Corrupt { .. }) => pieces::delete_all(snapshot, blob, batch),
+        Ok(_) | Err(StoreError::Corrupt { .. }) => entries::delete_all(snapshot, blob, batch),
         Err(error) => Err(error),
     }
 }
@@ -134,7 +134,7 @@ fn delete_referrer(
 ) -> Result<()> {
     batch.delete(Space::BlobReferences, keyspace::blob_reference(owner, blob).to_vec());
     batch.put(Space::Meta, meta::released_blob(owner), Vec::new());
-    pieces::delete_all(snapshot, blob, batch)
+    entries::delete_all(snapshot, blob, batch)
 }
 
 /// Whether other BLOBs have the contents of this one.
@@ -188,7 +188,7 @@ pub(crate) fn reap(inner: &Inner, guard: &WriteGuard<'_>, count: usize) -> Resul
         let ownerless = keyspace::blob_reference(owner, OWNERLESS);
         let is_ownerless = snapshot.get(Space::BlobReferences, &ownerless)?.is_some();
         if is_ownerless && !is_referred_to(&*snapshot, owner)? {
-            pieces::delete_all(&*snapshot, owner, &mut batch)?;
+            entries::delete_all(&*snapshot, owner, &mut batch)?;
             batch.delete(Space::BlobReferences, ownerless.to_vec());
         }
         batch.delete(Space::Meta, key.to_vec());

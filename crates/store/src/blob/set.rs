@@ -7,7 +7,7 @@ use farbird_types::{BlobId, CharacterSet};
 
 use super::packs::{self, NewEntry};
 use super::references::{self, delete_uncommitted};
-use super::{BlobKey, Contents, Header, pieces};
+use super::{BlobKey, Contents, Header, entries};
 use crate::keyspace::meta;
 use crate::store::Inner;
 use crate::substrate::{Durability, Space, WriteBatch};
@@ -173,7 +173,7 @@ impl BlobSet {
     ) -> Result<Option<T>> {
         match self.entries.get(&key) {
             Some(entry) => read(entry).map(Some),
-            None => pieces::read(&*inner.snapshot(), key, read),
+            None => entries::read(&*inner.snapshot(), key, read),
         }
     }
 

@@ -7,7 +7,7 @@ use farbird_types::{BlobId, Value};
 use super::walk::Walk;
 use super::{Check, Location};
 use crate::blob::references::is_referred_to;
-use crate::blob::{BlobKey, packs, pieces};
+use crate::blob::{BlobKey, entries, packs, pieces};
 use crate::keyspace::meta;
 use crate::recovery::marks;
 use crate::substrate::Space;
@@ -146,7 +146,7 @@ impl Check<'_> {
     /// Whether a BLOB that no row has is nobody's, and not counted already.
     fn is_orphan(&self, space: Space, blob: u64) -> Result<bool> {
         let is_counted = space == Space::BlobPages
-            && pieces::read(&*self.snapshot, BlobKey::header(blob), |_| Ok(()))
+            && entries::read(&*self.snapshot, BlobKey::header(blob), |_| Ok(()))
                 .map_or(true, |found| found.is_some());
         Ok(!is_counted && !is_referred_to(&*self.snapshot, blob)?)
     }

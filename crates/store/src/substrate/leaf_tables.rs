@@ -163,7 +163,7 @@ mod tests {
             let found: Vec<_> = found.map(|entry| entry.expect("entry").0.to_vec()).collect();
             assert_eq!(found, (0..5_000).map(entry).collect::<Vec<_>>());
             let value = |key| snapshot.get(Space::Meta, key).expect("get").map(|value| value.to_vec());
-            assert_eq!(value(b"format"), Some(3u64.to_le_bytes().to_vec()));
+            assert_eq!(value(b"format"), Some(STORE_FORMAT.to_le_bytes().to_vec()));
             assert_eq!(value(b"other"), Some(b"kept".to_vec()));
             assert_eq!(snapshot.bounds(Space::Index(IndexId(10))).expect("bounds"), None);
             let known = [Space::Meta, Space::Index(IndexId(9)), Space::Index(IndexId(10))].into();

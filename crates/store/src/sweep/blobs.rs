@@ -8,7 +8,7 @@ use crate::blob::references::{Reaped, reap};
 use crate::blob::{BlobKey, pieces};
 use crate::keyspace::{self, meta};
 use crate::numbers::read_number;
-use crate::store::Inner;
+use crate::store::{Inner, WriteGuard};
 use crate::substrate::{Direction, Durability, Space, SubstrateState, WriteBatch};
 use crate::{Result, StoreError};
 
@@ -25,13 +25,39 @@ const ENTRIES_PER_STEP: usize = 1_024;
 pub(super) fn sweep(inner: &Inner) -> Result<Reaped> {
     let guard = inner.begin_write();
     let reaped = reap(inner, &guard, BLOBS_PER_STEP)?;
-    let closed = close_gaps(inner, &guard, PACKS_PER_STEP)?;
+    let closed = close_all_gaps(inner, &guard)?;
     drop(guard);
     let packed = pack_singles(inner)?;
     Ok(Reaped {
         useful: reaped.useful || closed.useful || packed,
         more: reaped.more || closed.more || packed,
     })
+}
+
+/// Looks at some of the packs that have lost members.
+fn close_all_gaps(inner: &Inner, guard: &WriteGuard<'_>) -> Result<Reaped> {
+    let snapshot = inner.snapshot();
+    let after = keyspace::after_prefix(meta::PACK_WITH_GAPS);
+    let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let span = (Bound::Included(meta::PACK_WITH_GAPS), upper);
+    let mut batch = WriteBatch::new();
+    let mut looked_at = 0;
+    for mark in snapshot.scan(Space::Meta, span, Direction::Forward)?.take(PACKS_PER_STEP) {
+        let (key, _) = mark?;
+        looked_at += 1;
+        if let Some(last) = key.get(meta::PACK_WITH_GAPS.len()..).and_then(keyspace::number) {
+            match close_gaps(&*snapshot, last, &mut batch) {
+                // It stays as it is, for the check to tell.
+                Ok(()) | Err(StoreError::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        batch.delete(Space::Meta, key.to_vec());
+    }
+    if looked_at > 0 {
+        inner.write_under(guard, batch, Durability::Relaxed)?;
+    }
+    Ok(Reaped { useful: looked_at > 0, more: looked_at == PACKS_PER_STEP })
 }
 
 /// Packs small BLOBs that were committed one by one, once there are enough of them; whether it did. Each is looked at once: whatever
@@ -46,7 +72,7 @@ fn pack_singles(inner: &Inner) -> Result<bool> {
     let mut entries = Vec::with_capacity(singles.entries.len());
     for single in singles.entries {
         // A prepared transaction may have been rolled back meanwhile.
-        if pieces::own(&*snapshot, single.key)? == pieces::Own::Entry {
+        if pieces::own(&*snapshot, single.key)? == pieces::Own::Entry(()) {
             pieces::delete_entry(&*snapshot, single.key, &mut batch)?;
             entries.push(single);
         }
@@ -97,8 +123,8 @@ fn single(snapshot: &dyn SubstrateState, blob: u64) -> Result<Option<NewEntry>> 
     if snapshot.get(Space::Meta, &meta::pending_blob(blob))?.is_some() {
         return Ok(None);
     }
-    let entry = match pieces::read_own(snapshot, key, |entry| Ok(crate::blob::entry_in_pack(blob, entry))) {
-        Ok(entry) => entry.flatten(),
+    let entry = match pieces::read(snapshot, key, |entry| Ok(crate::blob::entry_in_pack(blob, entry))) {
+        Ok(entry) => entry.entry().flatten(),
         // It stays as it is, for the check to tell.
         Err(StoreError::Corrupt { .. }) => None,
         Err(error) => return Err(error),
