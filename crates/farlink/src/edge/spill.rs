@@ -1,6 +1,6 @@
 //! Rows and BLOBs that have no room in memory, put where there is more: in a file, whose keeper is somebody who may do I/O.
 //!
-//! [`Held`] counts for a site and for a program what is in memory and what is not. What comes is kept in memory up to the limits
+//! [`Spill`] counts for a site and for a program what is in memory and what is not. What comes is kept in memory up to the limits
 //! ([`super::Limits`]), then in the [`SpillStore`]; each piece gives its place back when it is dropped, wherever it was. If the store fails, what
 //! has come stays in memory, since it was asked for; and for a while no more is asked for than has room there ([`Spill::room`]).
 
