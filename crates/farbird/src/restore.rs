@@ -16,7 +16,7 @@ use farbird_engine::backup::{
     open_chain, verify,
 };
 use farbird_engine::engine::Engine;
-use farbird_engine::gbak::{SPLIT_HEADER_BYTES, Volumes, is_gbak, verify_gbak};
+use farbird_engine::gbak::{Volumes, is_gbak, verify_gbak};
 use indicatif::ProgressBar;
 
 use crate::access::{Credentials, DatabaseAddress};
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return chain.run(arguments, target, &interrupt, started);
     }
     let mut input = Input::open(&arguments.backup)?;
-    if input.is_gbak() || !parts.is_empty() {
+    if input.is_gbak()? || !parts.is_empty() {
         let mut inputs = vec![input];
         for part in parts {
             inputs.push(Input::open(Path::new(part))?);
@@ -158,14 +158,7 @@ fn gbak(
     let seconds = started.elapsed().as_secs_f64();
     let outcome = Outcome {
         left_out: None,
-        summary: Some(BackupSummary {
-            relations: summary.tables,
-            rows: summary.rows,
-            blobs: summary.blobs,
-            blob_bytes: summary.blob_bytes,
-            indexes: summary.indexes,
-            ..BackupSummary::default()
-        }),
+        summary: Some(BackupSummary::from(&summary)),
         bytes: read.load(Ordering::Relaxed),
         seconds,
     };
@@ -319,13 +312,11 @@ impl Input {
     }
 
     /// Whether gbak made it. What is looked at is read again.
-    fn is_gbak(&mut self) -> bool {
-        let mut beginning = Vec::new();
-        let looked = (&mut self.reader).take(SPLIT_HEADER_BYTES as u64).read_to_end(&mut beginning);
-        let is_gbak = looked.is_ok() && is_gbak(&beginning);
-        let rest = std::mem::replace(&mut self.reader, Box::new(std::io::empty()));
-        self.reader = Box::new(std::io::Cursor::new(beginning).chain(rest));
-        is_gbak
+    fn is_gbak(&mut self) -> anyhow::Result<bool> {
+        let reader = std::mem::replace(&mut self.reader, Box::new(std::io::empty()));
+        let (is_gbak, again) = is_gbak(reader);
+        self.reader = Box::new(again);
+        is_gbak.with_context(|| format!("cannot read {}", self.name))
     }
 
     fn bar(&self, label: &'static str) -> ProgressBar {

@@ -19,6 +19,8 @@
 //! Source: what Firebird's gbak writes and reads (src/burp of Firebird 2.5 to 5.0).
 #![forbid(unsafe_code)]
 
+use std::io::{self, Chain, Cursor, Read};
+
 pub mod attribute;
 mod fault;
 mod input;
@@ -34,10 +36,19 @@ pub use reader::{ArrayHeader, BackupReader, BlobHeader, Header};
 pub use record::{Attribute, Record, RecordKind};
 pub use row::{FieldKind, FieldValue, RowBytes, RowField, RowFormat, RowPlaces};
 pub use verify::{Contents, verify};
-pub use volumes::{SPLIT_HEADER_BYTES, SplitHeader, Volumes};
+pub use volumes::{SplitHeader, Volumes};
 
-/// Whether a file that begins with these bytes (at least 19) is a backup made by gbak, or a part of one.
-pub fn is_gbak(beginning: &[u8]) -> bool {
+use volumes::SPLIT_HEADER_BYTES;
+
+/// Whether a file is a backup made by gbak, or a part of one, and the file again: what was looked at is read once more.
+pub fn is_gbak<R: Read>(mut file: R) -> (io::Result<bool>, Chain<Cursor<Vec<u8>>, R>) {
+    let mut beginning = Vec::new();
+    let looked = file.by_ref().take(SPLIT_HEADER_BYTES as u64).read_to_end(&mut beginning);
+    let is_gbak = looked.map(|_| begins_as_gbak(&beginning));
+    (is_gbak, Cursor::new(beginning).chain(file))
+}
+
+fn begins_as_gbak(beginning: &[u8]) -> bool {
     // rec_burp, then att_backup_format with a number of four bytes.
     matches!(beginning, [0, 2, 4, 1..=64, 0, 0, 0, ..]) || SplitHeader::has_tag(beginning)
 }

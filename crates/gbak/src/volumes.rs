@@ -6,7 +6,7 @@ use std::io::Read;
 use crate::{Fault, Result};
 
 /// Bytes of the header of a part.
-pub const SPLIT_HEADER_BYTES: usize = 100;
+pub(crate) const SPLIT_HEADER_BYTES: usize = 100;
 /// How the header begins: what gbak writes, and what gsplit wrote.
 const TAGS: [&[u8]; 2] = [b"InterBase/gbak,   ", b"InterBase/gsplit, "];
 /// Where the part's number and the number of parts stand, four digits each.

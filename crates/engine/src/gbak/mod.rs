@@ -51,8 +51,8 @@ use farbird_types::{CharacterSet, Error, Result, isc};
 
 use crate::api::CreateDatabaseOptions;
 use crate::backup::{
-    BackupName, BackupProgress, BackupStage, CancelFlag, PendingFile, ProgressObserver, RestoreOptions,
-    check_absent, check_replaceable,
+    BackupName, BackupProgress, BackupStage, BackupSummary, CancelFlag, PendingFile, ProgressObserver,
+    RestoreOptions, check_absent, check_replaceable,
 };
 use crate::engine::Engine;
 use failure::{GbakError, GbakResult, status};
@@ -63,7 +63,7 @@ use runner::Runner;
 use schema::Schema;
 
 pub use farbird_gbak::write;
-pub use farbird_gbak::{Contents, SPLIT_HEADER_BYTES, Volumes, is_gbak};
+pub use farbird_gbak::{Contents, Volumes, is_gbak};
 pub use file_database::{CopyError, FileDatabase};
 pub use maker::Difference;
 pub use script::{Remainder, SCRIPT_HEAD};
@@ -94,6 +94,20 @@ pub struct GbakSummary {
     pub bytes: u64,
     /// What is not there, or not as it was, in the order in which it was met.
     pub differences: Vec<Difference>,
+}
+
+impl From<&GbakSummary> for BackupSummary {
+    fn from(summary: &GbakSummary) -> BackupSummary {
+        BackupSummary {
+            relations: summary.tables,
+            rows: summary.rows,
+            blobs: summary.blobs,
+            blob_bytes: summary.blob_bytes,
+            indexes: summary.indexes,
+            bytes: summary.bytes,
+            ..BackupSummary::default()
+        }
+    }
 }
 
 impl Engine {

@@ -4,11 +4,11 @@
 //! from the client (`stdin`). What a backup of gbak's has that the database cannot take is said, verbose or not.
 //! Source: FirebirdSQL/firebird doc/README.services_extension; wire-protocol.md, 11.5.
 
-use std::io::{BufReader, Cursor, Read};
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use farbird_engine::backup::{BackupSummary, RestoreOptions};
-use farbird_engine::gbak::{GbakSummary, SPLIT_HEADER_BYTES, Volumes, is_gbak};
+use farbird_engine::gbak::{Volumes, is_gbak};
 use farbird_engine::session::Interrupt;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::spb;
@@ -78,7 +78,7 @@ pub(super) fn start_restore(
             });
             let summary = restored.map_err(in_the_way)?;
             summary.differences.iter().for_each(|it| messages.say(&format!("{}: {}", it.object, it.reason)));
-            summary_of(&summary)
+            BackupSummary::from(&summary)
         } else {
             let input = files
                 .into_iter()
@@ -103,26 +103,11 @@ fn open(shared: &Shared, file: &str) -> Result<Input> {
 /// Whether the first of these begins as a file of gbak's does. What is looked at is read again.
 fn looks_as_if_by_gbak(files: &mut [(String, Input)]) -> Result<bool> {
     let Some((name, input)) = files.first_mut() else { return Ok(false) };
-    let mut beginning = Vec::new();
-    let read = input.by_ref().take(SPLIT_HEADER_BYTES as u64).read_to_end(&mut beginning);
-    read.map_err(|error| {
+    let looked_at = std::mem::replace(input, Box::new(std::io::empty()));
+    let (is_gbak, again) = is_gbak(looked_at);
+    *input = Box::new(again);
+    is_gbak.map_err(|error| {
         let why = Error::new(isc::IO_ERROR).with("read").with(name.as_str()).and(isc::IO_READ_ERR);
         why.and(isc::RANDOM).with(error.to_string())
-    })?;
-    let is_gbak = is_gbak(&beginning);
-    let rest = std::mem::replace(input, Box::new(std::io::empty()));
-    *input = Box::new(Cursor::new(beginning).chain(rest));
-    Ok(is_gbak)
-}
-
-fn summary_of(summary: &GbakSummary) -> BackupSummary {
-    BackupSummary {
-        relations: summary.tables,
-        rows: summary.rows,
-        blobs: summary.blobs,
-        blob_bytes: summary.blob_bytes,
-        indexes: summary.indexes,
-        bytes: summary.bytes,
-        ..BackupSummary::default()
-    }
+    })
 }
