@@ -133,6 +133,8 @@ fn unchecked(entry: &[u8]) -> &[u8] {
 /// A decoded pack.
 #[derive(Debug)]
 struct Pack {
+    /// Its first member when it was written, which names it.
+    first: u64,
     /// As it is stored.
     stored: Vec<u8>,
     /// Numbers, and where the headers are in `bytes`.
@@ -149,7 +151,7 @@ impl Pack {
     fn decode(first: u64, stored: &[u8]) -> Result<Pack> {
         let bytes = unpack(first, unsealed(first, stored)?)?;
         let members = Pack::parse(&bytes).ok_or_else(|| damaged(first))?;
-        Ok(Pack { stored: stored.to_vec(), members, bytes })
+        Ok(Pack { first, stored: stored.to_vec(), members, bytes })
     }
 
     fn parse(bytes: &[u8]) -> Option<Vec<(u64, Range<usize>)>> {
@@ -172,13 +174,13 @@ impl Pack {
         (is_ordered && start == bytes.len()).then_some(members)
     }
 
-    /// The entry of a member, as it would stand alone.
-    fn entry(&self, blob: u64) -> Option<Vec<u8>> {
+    /// Where the header of a member is.
+    fn place(&self, blob: u64) -> Option<Range<usize>> {
         let place = self.members.binary_search_by_key(&blob, |(member, _)| *member).ok()?;
-        let (_, range) = self.members.get(place)?;
-        Some(self.entry_in(range.clone()))
+        self.members.get(place).map(|(_, range)| range.clone())
     }
 
+    /// The entry of the member there, as it would stand alone.
     fn entry_in(&self, range: Range<usize>) -> Vec<u8> {
         let bytes = self.bytes.get(range).unwrap_or_default();
         let mut entry = Vec::with_capacity(CHECKSUM_BYTES + bytes.len());
@@ -197,7 +199,7 @@ fn look_into<T>(
 ) -> Result<Option<T>> {
     let found = pieces::read(snapshot, pack_key(first), |stored| {
         LATEST.with_borrow_mut(|latest| {
-            if latest.as_ref().is_none_or(|pack| pack.stored != stored) {
+            if latest.as_ref().is_none_or(|pack| pack.first != first || pack.stored != stored) {
                 *latest = Some(Pack::decode(first, stored)?);
             }
             Ok(latest.as_ref().map(look))
@@ -206,19 +208,45 @@ fn look_into<T>(
     found.map(|found| found.entry().flatten())
 }
 
-/// The last and first members of packs that may have a BLOB.
-fn candidates(snapshot: &dyn SubstrateState, blob: u64) -> Result<Vec<(u64, u64)>> {
-    let (lower, upper) = (meta::blob_pack(blob), meta::blob_pack(blob.saturating_add(SPAN_MAX)));
-    let span = (Bound::Included(&lower[..]), Bound::Included(&upper[..]));
-    let mut found = Vec::new();
-    for mark in snapshot.scan(Space::Meta, span, Direction::Forward)? {
-        let (key, value) = mark?;
-        let (last, first) = parse_mark(&key, &value).ok_or_else(|| damaged(blob))?;
-        if first <= blob {
-            found.push((last, first));
+/// Hands the pack that has this BLOB to `look`, and where in it; `None` if no pack has it.
+fn look_for<T>(
+    snapshot: &dyn SubstrateState,
+    blob: u64,
+    mut look: impl FnMut(&Pack, Range<usize>) -> T,
+) -> Result<Option<T>> {
+    // Neighbours are mostly in the pack that was read last; whether this snapshot has it, reading it tells.
+    let latest = LATEST.with_borrow(|latest| {
+        latest.as_ref().filter(|pack| pack.place(blob).is_some()).map(|pack| pack.first)
+    });
+    let mut look_at =
+        |first| look_into(snapshot, first, |pack| pack.place(blob).map(|place| look(pack, place)));
+    if let Some(first) = latest
+        && let Some(found) = look_at(first)?.flatten()
+    {
+        return Ok(Some(found));
+    }
+    for candidate in candidates(snapshot, blob)? {
+        let (_, first) = candidate?;
+        if let Some(found) = look_at(first)?.flatten() {
+            return Ok(Some(found));
         }
     }
-    Ok(found)
+    Ok(None)
+}
+
+/// The last and first members of packs that may have a BLOB, the likeliest first.
+fn candidates(
+    snapshot: &dyn SubstrateState,
+    blob: u64,
+) -> Result<impl Iterator<Item = Result<(u64, u64)>> + '_> {
+    let (lower, upper) = (meta::blob_pack(blob), meta::blob_pack(blob.saturating_add(SPAN_MAX)));
+    let span = (Bound::Included(&lower[..]), Bound::Included(&upper[..]));
+    let marks = snapshot.scan(Space::Meta, span, Direction::Forward)?;
+    let parsed = marks.map(move |mark| {
+        let (key, value) = mark?;
+        parse_mark(&key, &value).ok_or_else(|| damaged(blob))
+    });
+    Ok(parsed.filter(move |mark| mark.as_ref().map_or(true, |(_, first)| *first <= blob)))
 }
 
 fn parse_mark(key: &[u8], value: &[u8]) -> Option<(u64, u64)> {
@@ -232,18 +260,14 @@ pub(super) fn read<T>(
     blob: u64,
     read: impl FnOnce(&[u8]) -> Result<T>,
 ) -> Result<Option<T>> {
-    for (_, first) in candidates(snapshot, blob)? {
-        if let Some(entry) = look_into(snapshot, first, |pack| pack.entry(blob))?.flatten() {
-            return read(&entry).map(Some);
-        }
-    }
-    Ok(None)
+    look_for(snapshot, blob, |pack, place| pack.entry_in(place))?.map(|entry| read(&entry)).transpose()
 }
 
 /// Deletes a BLOB from the pack that has it, if one does.
 pub(super) fn delete(snapshot: &dyn SubstrateState, blob: u64, batch: &mut WriteBatch) -> Result<()> {
-    for (last, first) in candidates(snapshot, blob)? {
-        let has = match look_into(snapshot, first, |pack| pack.entry(blob).is_some()) {
+    for candidate in candidates(snapshot, blob)? {
+        let (last, first) = candidate?;
+        let has = match look_into(snapshot, first, |pack| pack.place(blob).is_some()) {
             Ok(found) => found.unwrap_or(false),
             // Perhaps; and whoever deletes it must not fail for that.
             Err(StoreError::Corrupt { .. }) => true,
