@@ -32,10 +32,15 @@ pub fn shrink(path: &Path, cache_bytes: usize) -> Result<Shrunk> {
     let before = std::fs::metadata(path)?.len();
     let substrate = LoggedSubstrate::open(path, cache_bytes)?;
     // One pass can leave room for another: tables that it moved late were in the way of earlier ones.
+    let mut bytes = before;
     for _ in 0..PASSES_MAX {
-        if !substrate.compact()? {
+        let is_shorter = substrate.compact()?;
+        let left = std::fs::metadata(path)?.len();
+        // Each pass walks over the whole file: one that gained next to nothing is the last.
+        if !is_shorter || bytes - left.min(bytes) < bytes / WORTH_ANOTHER_PASS {
             break;
         }
+        bytes = left;
     }
     drop(substrate);
     Ok(Shrunk { before, after: std::fs::metadata(path)?.len() })
@@ -43,3 +48,5 @@ pub fn shrink(path: &Path, cache_bytes: usize) -> Result<Shrunk> {
 
 /// More passes gain next to nothing.
 const PASSES_MAX: usize = 8;
+/// A pass that gives back less than this part of the file is the last one.
+const WORTH_ANOTHER_PASS: u64 = 64;
