@@ -25,6 +25,9 @@ pub struct SelectPlan {
     /// Where each row carries the row numbers of the tables it was read from, when that was asked for: for
     /// WHERE CURRENT OF.
     pub row_numbers: Vec<RowNumberColumn>,
+    /// Whether it calls routines that are declared in the routine it stands in: they share its variables, so that rows computed ahead
+    /// would see others than those that are computed one by one.
+    pub calls_local_routines: bool,
 }
 
 /// Where a row carries the number of the row of a table.

@@ -658,7 +658,7 @@ impl Execution {
         let opened = match &definition.source {
             CursorSource::Query(plan) => {
                 self.see_changes(context)?;
-                OpenCursor::query(self.opened(plan, context)?, definition.scroll, context)
+                OpenCursor::query(opened(plan, context)?, definition.scroll, context)
             }
             CursorSource::Dynamic(statement) => {
                 self.seen_changes = None;
@@ -737,7 +737,7 @@ impl Execution {
             self.keep(instruction, Kept::Query(query));
             return Ok(());
         }
-        let mut cursor = self.opened(plan, context)?;
+        let mut cursor = opened(plan, context)?;
         let row = cursor.next_row(context)?;
         context.routine.affected = AffectedRows::of_read(i64::from(row.is_some()));
         let Some(row) = row else { return Ok(()) };
@@ -745,14 +745,6 @@ impl Execution {
             return Err(Error::new(isc::SING_SELECT_ERR));
         }
         store(routine, &row, targets, context)
-    }
-
-    /// Opens a query. Where local routines may change what it reads, and it them, its rows are computed one by one.
-    fn opened(&self, plan: &Arc<SelectPlan>, context: &mut ExecutionContext<'_>) -> Result<Cursor> {
-        match self.declaring.has_local_routines() {
-            true => Cursor::open_live(plan, context),
-            false => Cursor::open(plan, context),
-        }
     }
 
     fn take_kept(&mut self, instruction: usize) -> Kept {
@@ -784,6 +776,14 @@ impl Execution {
             Execution::call_procedure_with(&self.declaring, &procedure_call.procedure, inputs, context)?;
         self.seen_changes = None;
         store(routine, &row, &procedure_call.targets, context)
+    }
+}
+
+/// Opens a query. Where it calls local routines, which may change what it reads, its rows are computed one by one.
+fn opened(plan: &Arc<SelectPlan>, context: &mut ExecutionContext<'_>) -> Result<Cursor> {
+    match plan.calls_local_routines {
+        true => Cursor::open_live(plan, context),
+        false => Cursor::open(plan, context),
     }
 }
 

@@ -118,11 +118,6 @@ impl CompiledRoutine {
         self.positions.get(instruction).copied().unwrap_or_default()
     }
 
-    /// Whether routines are declared in it.
-    pub(super) fn has_local_routines(&self) -> bool {
-        !self.locals.is_empty()
-    }
-
     /// A local routine by number.
     pub(super) fn local(&self, number: usize) -> Result<&Arc<CompiledRoutine>> {
         self.locals

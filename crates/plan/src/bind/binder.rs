@@ -131,6 +131,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) outermost_reference: usize,
     /// How often variables of a routine were referred to: they may change while a cursor is open.
     pub(crate) variables_used: usize,
+    /// Whether routines were called that are declared in the routine around.
+    pub(crate) calls_local_routines: bool,
     /// The columns that were referred to while the aggregates around were bound.
     pub(crate) aggregated: Vec<AggregatedColumn>,
     /// How many aggregates are being bound.
@@ -163,6 +165,7 @@ impl<'a> Binder<'a> {
             computing_for: None,
             outermost_reference: usize::MAX,
             variables_used: 0,
+            calls_local_routines: false,
             shared: Vec::new(),
             aggregated: Vec::new(),
             aggregate_depth: 0,

@@ -13,7 +13,7 @@ use farbird_types::{ColumnType, Error, Result, isc};
 use crate::bind::binder::Binder;
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::namespace::{
-    CommonTable, CommonTableScope, NamedTable, RowKey, RowNumber, SharedName, alias_of,
+    CommonTable, CommonTableScope, NamedTable, RowKey, RowNumber, SharedName, TableOrigin, alias_of,
 };
 use crate::bind::source::alias_conflict;
 use crate::bound::column::{NamedColumn, NamedValue, Origin};
@@ -40,11 +40,11 @@ impl Binder<'_> {
         self.inside_definition = inside;
         self.owner_of = owner_of;
         let names = relation.columns.iter().map(|column| column.name.clone()).collect();
-        let description = format!("view {}", relation.name);
+        let origin = TableOrigin::View(relation.name.clone());
         let select = select?;
         let is_fixed = self.end_shared(&around, &select);
         let shared = is_fixed.then(|| SharedName::View(relation.name.clone()));
-        let (tree, mut named) = self.take_in(select, alias, names, description, nullable, shared)?;
+        let (tree, mut named) = self.take_in(select, alias, names, origin, nullable, shared)?;
         named.derived = false;
         for (column, definition) in named.columns.iter_mut().zip(&relation.columns) {
             // A view promises nothing about NULL, whatever its tables do.
@@ -75,8 +75,8 @@ impl Binder<'_> {
         let select = select?;
         self.check_alias(derived.alias.as_ref())?;
         let names = column_names(&select, &derived.columns, &alias)?;
-        let description = format!("derived table {alias}");
-        let (tree, mut named) = self.take_in(select, &alias, names, description, nullable, None)?;
+        let origin = TableOrigin::Derived(alias.clone());
+        let (tree, mut named) = self.take_in(select, &alias, names, origin, nullable, None)?;
         named.forget_joined_keys();
         self.namespace().tables.push(named);
         Ok(tree)
@@ -108,7 +108,7 @@ impl Binder<'_> {
                 });
             let named = NamedTable {
                 name: alias.to_owned(),
-                description: format!("derived table {}", table.name),
+                origin: TableOrigin::Derived(table.name.clone()),
                 columns: columns.collect(),
                 derived: true,
                 row_keys: Vec::new(),
@@ -124,10 +124,10 @@ impl Binder<'_> {
         self.namespace().hidden = hidden;
         let select = select?;
         let names = column_names(&select, &table.definition.columns, &table.name)?;
-        let description = format!("derived table {}", table.name);
+        let origin = TableOrigin::Derived(table.name.clone());
         let is_fixed = self.end_shared(&around, &select);
         let shared = is_fixed.then(|| SharedName::Common(table.clone()));
-        let (tree, mut named) = self.take_in(select, alias, names, description, nullable, shared)?;
+        let (tree, mut named) = self.take_in(select, alias, names, origin, nullable, shared)?;
         named.forget_joined_keys();
         self.namespace().tables.push(named);
         Ok(tree)
@@ -225,7 +225,7 @@ impl Binder<'_> {
         mut select: BoundSelect,
         alias: &str,
         names: Vec<String>,
-        description: String,
+        origin: TableOrigin,
         nullable: bool,
         shared: Option<SharedName>,
     ) -> Result<(FromTree, NamedTable)> {
@@ -269,7 +269,7 @@ impl Binder<'_> {
             value,
         });
         let name = alias.to_owned();
-        let named = NamedTable { name, description, columns: columns.collect(), derived: true, row_keys };
+        let named = NamedTable { name, origin, columns: columns.collect(), derived: true, row_keys };
         Ok((tree, named))
     }
 

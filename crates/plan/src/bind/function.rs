@@ -250,6 +250,7 @@ impl Binder<'_> {
             })
             .collect::<Result<Vec<_>>>()?;
         self.block().volatile = true;
+        self.calls_local_routines = true;
         let expression = Expression::LocalRoutine { number: function.number, arguments };
         Ok(Bound::new(expression, function.result.sql_type, function.result.nullable))
     }

@@ -1,5 +1,6 @@
 //! The names that can be seen: tables and their columns, common tables.
 
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -36,14 +37,50 @@ pub(crate) struct Namespace {
 pub(crate) struct NamedTable {
     /// Its alias, or its name.
     pub(crate) name: String,
-    /// What errors call it: `table T`, `view V`, `derived table D`.
-    pub(crate) description: String,
+    /// What it is.
+    pub(crate) origin: TableOrigin,
     /// Its columns, in order.
     pub(crate) columns: Vec<NamedColumn>,
     /// Whether it is a derived or common table.
     pub(crate) derived: bool,
     /// Where RDB$DB_KEY and RDB$RECORD_VERSION of its rows come from: several for a view of several tables.
     pub(crate) row_keys: Vec<RowKey>,
+}
+
+/// What stands in FROM under a name, as errors call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TableOrigin {
+    /// A table, by its name.
+    Table(String),
+    /// A view, by its name.
+    View(String),
+    /// A procedure, by its name.
+    Procedure(String),
+    /// A query in FROM, by its alias, or the table of a WITH, by its name.
+    Derived(String),
+}
+
+impl TableOrigin {
+    /// The name of the table, view, procedure or query.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            TableOrigin::Table(name)
+            | TableOrigin::View(name)
+            | TableOrigin::Procedure(name)
+            | TableOrigin::Derived(name) => name,
+        }
+    }
+}
+
+impl Display for TableOrigin {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            TableOrigin::Table(name) => write!(formatter, "table {name}"),
+            TableOrigin::View(name) => write!(formatter, "view {name}"),
+            TableOrigin::Procedure(name) => write!(formatter, "procedure {name}"),
+            TableOrigin::Derived(name) => write!(formatter, "derived table {name}"),
+        }
+    }
 }
 
 /// How a row of a stored table is told from others.
@@ -136,10 +173,10 @@ impl Namespace {
     }
 
     /// What errors call the tables that can be seen and for which `is_meant` holds, in Firebird's order.
-    pub(crate) fn descriptions(&self, is_meant: impl Fn(usize, &NamedTable) -> bool) -> Vec<&str> {
+    pub(crate) fn descriptions(&self, is_meant: impl Fn(usize, &NamedTable) -> bool) -> Vec<String> {
         self.in_named_order()
             .filter(|(number, table)| *number >= self.visible_from && is_meant(*number, table))
-            .map(|(_, table)| table.description.as_str())
+            .map(|(_, table)| table.origin.to_string())
             .collect()
     }
 
@@ -212,9 +249,11 @@ impl NamedTable {
 
     /// What an alias is told that is the same as its name.
     pub(crate) fn conflict_code(&self) -> u32 {
-        match self.description.strip_suffix(&self.name).map(str::trim_end) {
-            Some("table" | "view") => isc::RELATION_CONFLICT_ERR,
-            Some("procedure") => isc::PROCEDURE_CONFLICT_ERROR,
+        match &self.origin {
+            TableOrigin::Table(name) | TableOrigin::View(name) if *name == self.name => {
+                isc::RELATION_CONFLICT_ERR
+            }
+            TableOrigin::Procedure(name) if *name == self.name => isc::PROCEDURE_CONFLICT_ERROR,
             _ => isc::ALIAS_CONFLICT_ERR,
         }
     }
@@ -268,7 +307,7 @@ pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row
     });
     NamedTable {
         name: relation.name.clone(),
-        description: format!("table {}", relation.name),
+        origin: TableOrigin::Table(relation.name.clone()),
         columns: columns.collect(),
         derived: false,
         row_keys: Vec::new(),

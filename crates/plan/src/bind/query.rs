@@ -113,7 +113,13 @@ fn prepared_select(
     binder.count_shared(&root, &[]);
     let plan = crate::text::short(&root, &[]);
     let explained_plan = crate::text::explained(&root, &[]);
-    let plan_of_query = SelectPlan { root, columns: columns.clone(), frame: binder.frame, row_numbers };
+    let plan_of_query = SelectPlan {
+        root,
+        columns: columns.clone(),
+        frame: binder.frame,
+        row_numbers,
+        calls_local_routines: binder.calls_local_routines,
+    };
     Ok(Prepared {
         kind: if select.for_update.is_some() {
             StatementKind::SelectForUpdate

@@ -152,11 +152,11 @@ impl Binder<'_> {
         };
         let alias = table.name.clone();
         let keys = table.row_keys.clone();
-        let view = table.description.strip_prefix("view ").map(str::to_owned);
+        let called = table.origin.clone();
         self.note_aggregated(block);
         let RowKey { relation, number } = match <[RowKey; 1]>::try_from(keys) {
             Ok([key]) => key,
-            Err(keys) => return self.joined_key(block, keys, &view.unwrap_or_default(), &alias, kind),
+            Err(keys) => return self.joined_key(block, keys, called.name(), &alias, kind),
         };
         let (number, is_new) = match number {
             RowNumber::Returned { number, is_new } => (number, is_new),
@@ -365,12 +365,13 @@ fn octets(bytes: &[u8]) -> Value {
 }
 
 /// Of the two arguments the second one names all tables but the first, and ends in a space.
-fn ambiguous(tables: &[&str], name: &str) -> farbird_types::Error {
-    let (first, others) = tables.split_first().unwrap_or((&"", &[]));
+fn ambiguous(tables: &[String], name: &str) -> farbird_types::Error {
+    let (first, others) =
+        tables.split_first().map_or((String::new(), &[][..]), |(first, others)| (first.clone(), others));
     let others: Vec<String> = others.iter().map(|table| format!("{table} ")).collect();
     dsql(sqlcode::UNKNOWN_TABLE)
         .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
-        .with(*first)
+        .with(first)
         .with(others.join("and "))
         .and(isc::RANDOM)
         .with(name)

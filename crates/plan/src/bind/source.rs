@@ -14,7 +14,7 @@ use farbird_types::{ColumnType, Error, Result, isc};
 use crate::bind::binder::Binder;
 use crate::bind::error::{at, dsql, invalid_blr, sqlcode, unknown_table};
 use crate::bind::namespace::{
-    MergedColumn, NamedTable, Namespace, RowKey, RowNumber, alias_of, is_not_null, row_table,
+    MergedColumn, NamedTable, Namespace, RowKey, RowNumber, TableOrigin, alias_of, is_not_null, row_table,
 };
 use crate::bound::column::{ComputedRow, NamedColumn, NamedValue, Origin, RowSlot};
 use crate::bound::environment::Environment;
@@ -314,7 +314,10 @@ impl Binder<'_> {
         }
         let arguments = match procedure.engine {
             // What is not given gets its default when it is called.
-            RoutineEngine::Local(_) => self.bind_given_arguments(procedure, arguments)?,
+            RoutineEngine::Local(_) => {
+                self.calls_local_routines = true;
+                self.bind_given_arguments(procedure, arguments)?
+            }
             _ => {
                 self.call_access(ObjectKind::Procedure, procedure);
                 self.bind_routine_arguments(procedure, arguments, true)?
@@ -337,7 +340,7 @@ impl Binder<'_> {
         });
         let named = NamedTable {
             name: alias.to_owned(),
-            description: format!("procedure {}", procedure.name),
+            origin: TableOrigin::Procedure(procedure.name.clone()),
             columns: columns.collect(),
             derived: false,
             row_keys: Vec::new(),
@@ -462,7 +465,7 @@ pub(crate) fn named_relation(
     });
     NamedTable {
         name: alias.to_owned(),
-        description: format!("table {}", relation.name),
+        origin: TableOrigin::Table(relation.name.clone()),
         columns: columns.collect(),
         derived: false,
         row_keys: vec![RowKey { relation: relation.id.0, number: RowNumber::Source(source) }],
