@@ -2,78 +2,17 @@
 
 use std::sync::Arc;
 
-use farbird_store::{BlobOptions, BlobReader, BlobWriter, SeekFrom, SegmentRead};
+use farbird_store::{BlobOptions, BlobReader, SeekFrom, SegmentRead};
 use farbird_types::{BlobId, Error, Result, isc};
 
 use crate::api::{BlobFacts, BlobHandle, BlobParameters, TransactionHandle};
 use crate::attachment::blob_text::{needs_conversion, read_converted, unmarked};
 use crate::attachment::known_blobs::Source;
+use crate::attachment::open_blob::{BlobState, ConvertedBlob, OpenBlob};
 use crate::attachment::{Attachment, HANDLES_MAX};
 use crate::catalog::SystemPrivilege;
 use crate::catalog::privileges::Actor;
 use crate::psql::authority;
-
-/// A BLOB in use, in the transaction it was opened in.
-pub(super) struct OpenBlob {
-    pub(super) transaction: TransactionHandle,
-    state: BlobState,
-}
-
-enum BlobState {
-    Writing {
-        writer: BlobWriter,
-        facts: BlobFacts,
-    },
-    Reading(BlobReader),
-    /// Held in memory: an empty BLOB, or a text converted for the client.
-    Converted(ConvertedBlob),
-}
-
-/// A BLOB whose contents were made for the client, as one stream.
-struct ConvertedBlob {
-    bytes: Vec<u8>,
-    place: usize,
-    stream: bool,
-}
-
-impl ConvertedBlob {
-    fn facts(&self) -> BlobFacts {
-        let segment = usize::from(u16::MAX);
-        BlobFacts {
-            id: BlobId::default(),
-            segments: self.bytes.len().div_ceil(segment) as u64,
-            longest_segment: u32::try_from(self.bytes.len().min(segment)).unwrap_or(u32::MAX),
-            total_bytes: self.bytes.len() as u64,
-            stream: self.stream,
-        }
-    }
-
-    fn read(&mut self, bytes_max: usize, out: &mut Vec<u8>) -> SegmentRead {
-        let rest = self.bytes.get(self.place..).unwrap_or_default();
-        if rest.is_empty() {
-            return SegmentRead::End;
-        }
-        let taken = rest.get(..bytes_max.min(usize::from(u16::MAX))).unwrap_or(rest);
-        out.extend_from_slice(taken);
-        self.place += taken.len();
-        SegmentRead::Complete
-    }
-
-    fn seek(&mut self, from: SeekFrom, offset: i64) -> Result<u64> {
-        if !self.stream {
-            return Err(Error::new(isc::BAD_SEGSTR_TYPE));
-        }
-        let length = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
-        let base = match from {
-            SeekFrom::Start => 0,
-            SeekFrom::Current => i64::try_from(self.place).unwrap_or(i64::MAX),
-            SeekFrom::End => length,
-        };
-        let place = base.saturating_add(offset).clamp(0, length);
-        self.place = usize::try_from(place).unwrap_or(0);
-        Ok(self.place as u64)
-    }
-}
 
 impl Attachment {
     /// Begins a BLOB. Its id may be stored in a row once it is closed.

@@ -1,6 +1,5 @@
 //! Cursors that a client has named, for WHERE CURRENT OF in its other statements.
 
-use crate::attachment::Attachment;
 use crate::bind::{Variable, VariableScope};
 
 /// The cursors of an attachment as WHERE CURRENT OF finds them.
@@ -11,9 +10,10 @@ pub(super) struct ClientCursors<'a> {
 }
 
 impl ClientCursors<'_> {
-    pub(super) fn new(attachment: &Attachment, parameters: u32) -> ClientCursors<'_> {
+    /// Of cursors with these names, in a statement with so many parameters.
+    pub(super) fn new(names: Vec<&str>, parameters: u32) -> ClientCursors<'_> {
         ClientCursors {
-            names: attachment.statements.values().filter_map(|slot| slot.cursor_name.as_deref()).collect(),
+            names,
             parameters: usize::try_from(parameters).unwrap_or(usize::MAX),
             used: std::cell::RefCell::new(Vec::new()),
         }

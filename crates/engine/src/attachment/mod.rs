@@ -11,19 +11,28 @@ mod client_cursors;
 mod collation_data;
 mod compiled_definitions;
 mod database_triggers;
+mod execution;
 mod explain;
+mod fetching;
 mod known_blobs;
 mod login;
 mod maintenance;
+mod open_blob;
+mod open_cursor;
+mod preparation;
+mod prepared_slot;
 mod repeated;
 mod requests;
 mod restoring;
 mod scroll;
 mod session_statement;
 mod shutdown;
+mod statement_slot;
 mod statements;
 mod table_sizes;
 mod traced;
+mod traced_run;
+mod transaction_slot;
 mod transaction_statement;
 mod transactions;
 mod two_phase;
@@ -51,12 +60,12 @@ use crate::system::{of_session, pages_of};
 pub(crate) use login::MappedLogin;
 pub(crate) use restoring::DatabaseRestore;
 
-use blobs::OpenBlob;
 use known_blobs::KnownBlobs;
-use requests::RequestSlot;
-use statements::StatementSlot;
-use transactions::TransactionSlot;
-use two_phase::PreparedSlot;
+use open_blob::OpenBlob;
+use prepared_slot::PreparedSlot;
+use requests::instance::RequestSlot;
+use statement_slot::StatementSlot;
+use transaction_slot::TransactionSlot;
 
 /// Most handles of one kind that an attachment may hold.
 pub const HANDLES_MAX: usize = 65_000;
@@ -105,7 +114,7 @@ impl Attachment {
         options.role = options.role.as_deref().map(role_as_named).filter(|role| role != "NONE");
         let id = database.next_attachment_id();
         let interrupt = Arc::new(Interrupt::new());
-        let watched = traced::watched(id, &database, &options);
+        let watched = traced_run::watched(id, &database, &options);
         let tracer = Tracer::new(Arc::clone(traces), watched, Arc::clone(&interrupt));
         let MappedLogin { server, trusted_role } = mapped;
         let session = Arc::new(Session {

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use farbird_types::{Result, Value};
 
 use super::Attachment;
-use super::statements::{Body, bad_handle, bad_transaction, count_run, timeout};
+use super::execution::{count_run, timeout};
+use super::statement_slot::{Body, Prepared, bad_handle, bad_transaction};
 use crate::above::ABOVE;
 use crate::api::{ExecuteOptions, RecordCounts, RowsWanted, StatementHandle, TransactionHandle};
 use crate::bind::Action;
@@ -150,7 +151,7 @@ impl Attachment {
     }
 }
 
-impl super::statements::Prepared {
+impl Prepared {
     /// Its plan, if it is an INSERT that can be executed for many rows together.
     fn repeatable_insert(&self) -> Option<&ModifyPlan> {
         match &self.body {

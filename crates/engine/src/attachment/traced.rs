@@ -9,29 +9,12 @@ use farbird_store::Counted;
 use farbird_types::{Result, Value};
 
 use super::Attachment;
-use super::statements::{Prepared, StatementSlot};
-use crate::api::{
-    AttachOptions, ExecuteOptions, Execution, StatementHandle, StatementKind, TransactionHandle,
-};
-use crate::database::Database;
+use super::statement_slot::{Prepared, StatementSlot};
+use super::traced_run::TracedRun;
+use crate::api::{ExecuteOptions, Execution, StatementHandle, StatementKind, TransactionHandle};
 use crate::session::trace::{
-    Event, Outcome, TracedParameter, TracedStatement, TracedTransaction, Tracer, Watched, Work,
+    Event, Outcome, TracedParameter, TracedStatement, TracedTransaction, Tracer, Work,
 };
-
-/// A run of a statement that is told of when it ends.
-pub(super) struct TracedRun {
-    inputs: Vec<TracedParameter>,
-    within: Option<TracedTransaction>,
-    elapsed: Duration,
-    /// Whether the last row of its cursor was fetched.
-    pub(super) has_ended: bool,
-}
-
-/// What is told of an attachment in each record.
-pub(super) fn watched(id: u64, database: &Database, options: &AttachOptions) -> Watched {
-    let owner = database.catalog().database.owner.clone();
-    Watched::attachment(id, database.shown_path(true), database.shown_path(false), owner, options)
-}
 
 /// What a record says of a statement.
 fn told<'p>(id: u64, prepared: &'p Prepared) -> TracedStatement<'p> {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use farbird_sql::ast::DatabaseEvent;
 use farbird_store::{
-    Access, CommitName, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, SessionRelations,
-    Tally, TransactionOptions, Wait,
+    Access, CommitName, CommitNumber, Isolation as StoreIsolation, LockLevel, SessionRelations, Tally,
+    TransactionOptions, Wait,
 };
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
 use crate::api::{Isolation, TransactionHandle, TransactionParameters};
+use crate::attachment::transaction_slot::{NamedSavepoint, TransactionFacts, TransactionSlot};
 use crate::attachment::{Attachment, HANDLES_MAX};
 use crate::catalog::{self, CatalogChanges, Slots};
 use crate::clock;
@@ -19,44 +20,6 @@ use crate::psql::{End, end_external, has_lost_external};
 use crate::session::TransactionActivity;
 use crate::transaction::{Transaction, TransactionCatalog};
 use crate::users::PreparedUsers;
-
-/// A transaction with its named savepoints, oldest first.
-pub(super) struct TransactionSlot {
-    pub(super) transaction: Box<Transaction>,
-    savepoints: Vec<NamedSavepoint>,
-}
-
-impl TransactionSlot {
-    /// A transaction that has no savepoints by name.
-    pub(super) fn new(transaction: Box<Transaction>) -> TransactionSlot {
-        TransactionSlot { transaction, savepoints: Vec::new() }
-    }
-}
-
-struct NamedSavepoint {
-    name: String,
-    store: Savepoint,
-    catalog: catalog::CatalogMark,
-    /// How many changes of users had been asked for.
-    user_changes: usize,
-}
-
-/// Facts about a transaction (`isc_info_tra_*`).
-#[derive(Debug, Clone)]
-pub struct TransactionFacts {
-    /// Its number.
-    pub id: u64,
-    /// Oldest interesting transaction.
-    pub oldest_interesting: u64,
-    /// Oldest snapshot.
-    pub oldest_snapshot: u64,
-    /// Oldest active transaction.
-    pub oldest_active: u64,
-    /// Its commit number: what SNAPSHOT AT NUMBER takes.
-    pub snapshot_number: u64,
-    /// Its parameters.
-    pub parameters: TransactionParameters,
-}
 
 impl Attachment {
     /// Starts a transaction, and fires ON TRANSACTION START in it.

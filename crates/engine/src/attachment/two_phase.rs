@@ -7,41 +7,15 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::DatabaseEvent;
-use farbird_store::{CommitName, StoreError, StoreStatistics, TransactionId};
+use farbird_store::{StoreError, StoreStatistics, TransactionId};
 use farbird_types::{Error, Result, isc};
 
-use super::transactions::{TransactionFacts, bad_handle};
+use super::prepared_slot::PreparedSlot;
+use super::transactions::bad_handle;
 use crate::api::{TransactionHandle, TransactionParameters};
 use crate::attachment::{Attachment, HANDLES_MAX};
 use crate::psql::has_external;
 use crate::transaction::Transaction;
-
-/// A transaction that can only be committed or rolled back any more.
-pub(super) struct PreparedSlot {
-    id: TransactionId,
-    parameters: TransactionParameters,
-    snapshot_number: u64,
-    /// The events that others are to be told of with its commit, with how often each was posted.
-    posted: Vec<(Arc<str>, u32)>,
-    /// The name of its commit.
-    pub(super) name: Option<CommitName>,
-    /// Whether another session, perhaps of before a restart, has prepared it: it is in limbo.
-    is_taken_over: bool,
-}
-
-impl PreparedSlot {
-    /// Facts about it.
-    pub(super) fn facts(&self, statistics: &StoreStatistics) -> TransactionFacts {
-        TransactionFacts {
-            id: self.id.0,
-            oldest_interesting: statistics.oldest_transaction.0,
-            oldest_snapshot: statistics.oldest_snapshot.0,
-            oldest_active: statistics.oldest_active.0,
-            snapshot_number: self.snapshot_number,
-            parameters: self.parameters.clone(),
-        }
-    }
-}
 
 impl Attachment {
     /// The first phase of a two-phase commit: makes sure that the transaction can be committed, whatever happens, and keeps it

@@ -5,6 +5,7 @@
 //! | `program` | what a request becomes |
 //! | `compile` | its statements to instructions |
 //! | `translate` | its selections, values and conditions to trees of SQL |
+//! | `instance` | what is kept of a request and of its instances |
 //! | `run` | an instance, running from one message to the next |
 //!
 //! A request is compiled once and has any number of instances (levels). Each runs in a transaction until it has to wait
@@ -13,6 +14,7 @@
 //! Source: Firebird 5.0.4, src/jrd/exe.cpp (EXE_start, EXE_send, EXE_receive, EXE_unwind), src/jrd/jrd.cpp.
 
 mod compile;
+pub(super) mod instance;
 mod program;
 mod run;
 mod translate;
@@ -24,9 +26,8 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::api::{RequestFacts, RequestHandle, RequestState, TransactionHandle};
 use crate::attachment::{Attachment, HANDLES_MAX};
-use crate::budget::Charge;
+use instance::{Instance, RequestSlot, Waiting};
 use program::Program;
-use run::{Instance, Waiting};
 
 /// What a byte of BLR may become: a node of a tree, about as large as a token of SQL (`farbird_budget::prepared_bytes`).
 const BLR_BYTE_BYTES: usize = 256;
@@ -36,15 +37,6 @@ const INSTANCES_MAX: usize = 1000;
 
 /// Where owners of tables are.
 const RELATIONS: &str = "RDB$RELATIONS";
-
-/// A compiled request and its instances.
-pub(super) struct RequestSlot {
-    program: Arc<Program>,
-    /// By their numbers.
-    instances: BTreeMap<u16, Instance>,
-    /// What it takes while it is there.
-    _memory: Charge,
-}
 
 impl Attachment {
     /// Compiles a request.

@@ -6,15 +6,12 @@
 use std::sync::Arc;
 
 use farbird_types::convert::cast;
-use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
+use farbird_types::{Error, Result, SqlType, Value, isc};
 
+use super::instance::{Instance, PreparedQuery, Running, State};
 use super::program::{Instruction, Program, QueryNumber, Source, SystemChange, declared_bytes};
-use crate::api::{
-    ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, RowsWanted, StatementHandle, TransactionHandle,
-};
+use crate::api::{ExecuteOptions, Execution, FetchEnd, RecordCounts, RowsWanted, TransactionHandle};
 use crate::attachment::Attachment;
-use crate::attachment::blob_text::for_old_programs;
-use crate::budget::{Account, Charge};
 use crate::catalog::Relation;
 
 /// Rows that a loop takes at a time if nothing in its request changes any.
@@ -22,78 +19,7 @@ const ROWS_AT_A_TIME: usize = 100;
 /// Memory for the rows that a loop takes at a time, in bytes; an estimate from their declared lengths.
 const ROWS_BYTES_MAX: usize = 1 << 18;
 
-/// An instance.
-pub(super) struct Instance {
-    transaction: TransactionHandle,
-    state: State,
-    /// The messages' values, in the order of their declaration.
-    messages: Vec<Vec<Value>>,
-    /// By the number of their query.
-    statements: Vec<Running>,
-    /// What was met ahead of the client.
-    failed: Option<Error>,
-    /// What its messages and loops take while it is there.
-    _memory: Charge,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum State {
-    Ended,
-    /// At this step.
-    At(usize),
-    /// A message waits to be taken; then it goes on at this step.
-    Sending(u8, usize),
-    /// It waits for one of these messages, and goes on at the step that belongs to it.
-    Receiving(Vec<(u8, usize)>),
-}
-
-/// What an instance waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Waiting {
-    Ended,
-    Sending(u8),
-    Receiving(Vec<u8>),
-}
-
-/// A statement of an instance.
-#[derive(Default)]
-struct Running {
-    /// Once it is prepared.
-    prepared: Option<PreparedQuery>,
-    rows: Rows,
-    /// The row in `rows` that the loop is at, and the first one that it has not come to.
-    next: usize,
-    /// Nothing comes behind `rows`, or this failure.
-    after: Option<Result<()>>,
-    /// What made the row different that the loop is at, if only different ones are wanted.
-    kind: Option<Vec<Value>>,
-}
-
-struct PreparedQuery {
-    handle: StatementHandle,
-    parameters: Vec<ColumnType>,
-    width: usize,
-    /// Most rows that are taken at a time.
-    rows_max: usize,
-    /// What so many rows take.
-    _memory: Charge,
-}
-
 impl Instance {
-    /// # Errors
-    /// `isc_virmemexh`.
-    pub(super) fn new(program: &Program, budget: &Arc<Account>) -> Result<Instance> {
-        let memory = budget.charge(program.instance_bytes(size_of::<Running>()))?;
-        Ok(Instance {
-            transaction: TransactionHandle(0),
-            state: State::Ended,
-            messages: program.messages.iter().map(|message| vec![Value::Null; message.items.len()]).collect(),
-            statements: program.queries.iter().map(|_| Running::default()).collect(),
-            failed: None,
-            _memory: memory,
-        })
-    }
-
     /// Places it before its first step.
     pub(super) fn begin(
         &mut self,
@@ -124,16 +50,6 @@ impl Instance {
         for prepared in self.statements.into_iter().filter_map(|running| running.prepared) {
             // It is gone already if the session has ended.
             let _ = attachment.drop_statement(prepared.handle);
-        }
-    }
-
-    pub(super) fn waiting(&self) -> Waiting {
-        match &self.state {
-            State::Ended | State::At(_) => Waiting::Ended,
-            State::Sending(message, _) => Waiting::Sending(*message),
-            State::Receiving(choices) => {
-                Waiting::Receiving(choices.iter().map(|(message, _)| *message).collect())
-            }
         }
     }
 
@@ -173,42 +89,6 @@ impl Instance {
             && let Err(error) = self.proceed(attachment, program)
         {
             self.failed = Some(error);
-        }
-    }
-
-    /// Takes a message that it waits for.
-    pub(super) fn take(&mut self, program: &Program, message: u8, values: Vec<Value>) -> Result<()> {
-        let out_of_order = || Error::new(isc::REQ_SYNC);
-        let State::Receiving(choices) = &self.state else { return Err(out_of_order()) };
-        let (_, step) = choices.iter().find(|(number, _)| *number == message).ok_or_else(out_of_order)?;
-        let step = *step;
-        let index = program.message(message).ok_or_else(out_of_order)?;
-        let own = self.messages.get_mut(index).ok_or_else(out_of_order)?;
-        if own.len() != values.len() {
-            return Err(out_of_order());
-        }
-        *own = values;
-        self.state = State::At(step);
-        Ok(())
-    }
-
-    /// Hands out the message that waits to be taken.
-    pub(super) fn give(&mut self, program: &Program, message: u8) -> Result<Vec<Value>> {
-        let out_of_order = || Error::new(isc::REQ_SYNC);
-        match self.state {
-            State::Sending(number, step) if number == message => {
-                self.state = State::At(step);
-                let index = program.message(message).ok_or_else(out_of_order)?;
-                let values = self.messages.get(index).ok_or_else(out_of_order)?;
-                Ok(values
-                    .iter()
-                    .map(|value| match value {
-                        Value::Blob(id) => Value::Blob(for_old_programs(*id)),
-                        other => other.clone(),
-                    })
-                    .collect())
-            }
-            _ => Err(out_of_order()),
         }
     }
 
@@ -471,18 +351,6 @@ impl Instance {
             Source::Query(query) => self.single(attachment, program, *query)?,
             Source::Sequence(name) => Value::integer(attachment.restored_sequence(name)?),
         })
-    }
-
-    fn assign(&mut self, program: &Program, target: farbird_blr::Parameter, value: Value) {
-        let index = program.message(target.message);
-        let Some(values) = index.and_then(|index| self.messages.get_mut(index)) else { return };
-        let flag = target.null_flag.and_then(|item| values.get_mut(usize::from(item)));
-        if let Some(flag) = flag {
-            *flag = Value::Integer { unscaled: -i64::from(value.is_null()), scale: 0 };
-        }
-        if let Some(item) = values.get_mut(usize::from(target.item)) {
-            *item = value;
-        }
     }
 }
 
