@@ -10,9 +10,10 @@ use farbird_wire::packet::{Fetch, Output, Reply, Request};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, free_statement};
 
 use super::blob_reading::{BlobKey, BlobReading};
-use super::conversation::{Conversation, Hindrance};
+use super::conversation::Conversation;
 use super::objects::{Named, Place, Role, unknown};
 use super::pushed_cursor::{PendingQuestion, PushedCursor, Stage};
+use super::requests::Hindrance;
 use super::work::Purpose;
 use crate::message::{Cursor, End, RequestId, Tell};
 

@@ -5,7 +5,10 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `conversation` | the face, and the order in which requests go to the server |
+//! | `conversation` | the face, and what a conversation keeps |
+//! | `asks` | what the edge asks, and the order in which it goes to the server |
+//! | `requests` | requests on their way to the server |
+//! | `replies` | what the server answers |
 //! | `work` | what waits to be sent, and what was sent |
 //! | `objects` | handles of the edge and of the server |
 //! | `line` | the bytes to and from the server: layers, packets |
@@ -23,6 +26,7 @@
 
 mod ahead;
 mod ahead_state;
+mod asks;
 mod attaching_ahead;
 mod auxiliary;
 mod blob_reading;
@@ -39,6 +43,8 @@ mod objects;
 mod own_login;
 pub mod private;
 mod pushed_cursor;
+mod replies;
+mod requests;
 mod statements;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use super::ahead_state::AheadStep;
 use super::blob_reading::{BlobKey, BlobStep};
 use super::definitions::{DefinitionStep, Query};
 use super::objects::Named;
-use crate::message::{Ask, AskAhead, Cursor, Fingerprint, RequestId};
+use crate::message::{Ask, AskAhead, Cursor, Fingerprint, GivenParameters, RequestId};
 
 /// What waits for its turn: the edge's asks, in their order. Requests are in the edge's handles.
 #[derive(Debug)]
@@ -151,4 +151,34 @@ pub(super) fn may_undo(request: &Request, named: &Named) -> bool {
 /// An information request.
 pub(super) fn information(object: Handle, items: Vec<u8>, room: u32) -> Information {
     Information { object, incarnation: 0, items, buffer_length: BufferLength(room) }
+}
+
+/// The bytes of packets in an ask.
+pub(super) fn ask_bytes(ask: &Ask) -> usize {
+    let packet = match ask {
+        Ask::Open { packet, question, ahead, .. } => {
+            let question = question.as_ref().map_or(0, |question| question.packet.len());
+            packet.len() + question + ahead.iter().map(ahead_bytes).sum::<usize>()
+        }
+        Ask::Ahead { statements, parameters, .. } => {
+            let given = |given: &GivenParameters| {
+                given.blr.len() + given.message.len() + size_of::<GivenParameters>()
+            };
+            statements.iter().map(ahead_bytes).sum::<usize>() + parameters.iter().map(given).sum::<usize>()
+        }
+        Ask::Relay { packet, .. }
+        | Ask::Quiet { packet, .. }
+        | Ask::Write { packet, .. }
+        | Ask::Undo { packet, .. }
+        | Ask::Prepared { packet, .. }
+        | Ask::AttachAhead { packet, .. }
+        | Ask::OpenBlob { packet, .. } => packet.len(),
+        _ => 0,
+    };
+    packet + size_of::<Ask>()
+}
+
+fn ahead_bytes(ask: &AskAhead) -> usize {
+    let own = ask.prepare.len() + ask.input_blr.len() + ask.output_blr.len() + size_of::<AskAhead>();
+    ask.ahead.iter().map(ahead_bytes).fold(own, usize::saturating_add)
 }

@@ -8,8 +8,9 @@ use farbird_types::isc;
 use farbird_wire::packet::{Reply, Request};
 use farbird_wire::status::StatusVector;
 
-use super::conversation::{Conversation, Hindrance};
+use super::conversation::Conversation;
 use super::objects::Named;
+use super::requests::Hindrance;
 use super::translate;
 use super::work::Purpose;
 use crate::message::{RequestId, Tell};
