@@ -8,7 +8,8 @@
 //! | `node`, `node_estimate`, `node_path` | plans: trees of operators, what is expected of them, and names in them |
 //! | `block` | one SELECT: from its bound clauses to nodes |
 //! | `rewrite` | what is made of a FROM clause and its conditions before it is planned, a file for each rule |
-//! | `join` | joins: from a FROM clause to nodes |
+//! | `join`, `join_node` | joins: from a FROM clause to nodes |
+//! | `join_cost` | what joins cost, and what the search for an order is told |
 //! | `order`, `classes` | the order of joins and how each is done; columns that are equal to each other |
 //! | `range` | joins by ranges: what conditions find partners in an order |
 //! | `leaf` | one source read by itself |
@@ -44,6 +45,8 @@ mod first_of_union;
 mod group_estimate;
 mod hint;
 mod join;
+mod join_cost;
+mod join_node;
 mod keyed;
 mod leaf;
 pub mod modification;
