@@ -1,7 +1,9 @@
 //! Objects as entries of the store: creating a database's catalog and loading it.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread;
 
 use farbird_store::{CancelFlag, Store, TransactionOptions};
 use farbird_types::{Error, Result, isc};
@@ -94,8 +96,8 @@ impl Catalog {
     /// `isc_db_corrupt` if an entry cannot be read.
     pub fn load(store: &Store) -> Result<Catalog> {
         let mut catalog = Catalog::empty();
-        for (key, value) in store.catalog_entries()? {
-            catalog.insert(CatalogObject::decode(&key, &value)?);
+        for object in decode_all(&store.catalog_entries()?)? {
+            catalog.insert(object);
         }
         catalog.forget_changes();
         for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
@@ -119,6 +121,33 @@ impl Catalog {
         }
         catalog
     }
+}
+
+/// Fewer entries are decoded before a second thread has begun.
+const ENTRIES_PER_THREAD: usize = 2_000;
+
+/// The objects of entries, in their order. Decoding is most of what opening a database of many tables takes: all processors share it.
+///
+/// # Errors
+/// That of the first entry that cannot be read.
+fn decode_all(entries: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<CatalogObject>> {
+    let decode = |entries: &[(Vec<u8>, Vec<u8>)]| -> Result<Vec<CatalogObject>> {
+        entries.iter().map(|(key, value)| CatalogObject::decode(key, value)).collect()
+    };
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = processors.min(entries.len() / ENTRIES_PER_THREAD);
+    if threads < 2 {
+        return decode(entries);
+    }
+    let parts = thread::scope(|scope| {
+        let parts = entries.chunks(entries.len().div_ceil(threads));
+        let running: Vec<_> = parts.map(|part| scope.spawn(move || decode(part))).collect();
+        let ended = running.into_iter().map(|part| part.join());
+        ended
+            .map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect::<Result<Vec<_>>>()
+    });
+    Ok(parts?.into_iter().flatten().collect())
 }
 
 /// A GUID as MON$DATABASE shows it, of random bits.
@@ -146,7 +175,7 @@ mod tests {
     use farbird_types::collation::compare_text;
 
     use super::*;
-    use crate::Package;
+    use crate::{ExceptionDefinition, Package};
 
     #[test]
     fn collations_of_older_files_are_made_of_what_they_name() {
@@ -159,6 +188,29 @@ mod tests {
         let again =
             CatalogObject::decode(b"collation/C", &object.encode().expect("JSON")).expect("a collation");
         assert_eq!(again, object);
+    }
+
+    #[test]
+    fn many_entries_are_decoded_in_their_order_and_a_damaged_one_is_named() {
+        let name = |number: usize| format!("E{number:05}");
+        let entry = |number: usize| {
+            let exception = ExceptionDefinition {
+                number: 1,
+                name: name(number),
+                owner: String::from("SYSDBA"),
+                message: String::from("out of stock"),
+                description: None,
+            };
+            let object = CatalogObject::Exception(Arc::new(exception));
+            (ObjectKind::Exception.key(&name(number)), object.encode().expect("JSON"))
+        };
+        let mut entries: Vec<_> = (0..3 * ENTRIES_PER_THREAD).map(entry).collect();
+        let decoded = decode_all(&entries).expect("objects");
+        assert!(decoded.iter().map(|object| object.identity().1).eq((0..entries.len()).map(name)));
+        let damaged = 2 * ENTRIES_PER_THREAD + 7;
+        entries[damaged].1.truncate(5);
+        let error = decode_all(&entries).expect_err("damage");
+        assert!(error.has(isc::DB_CORRUPT) && format!("{error:?}").contains(&name(damaged)), "{error:?}");
     }
 
     /// A database keeps the comments on a package that comes with every database, not what its routines do.
