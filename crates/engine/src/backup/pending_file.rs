@@ -1,5 +1,6 @@
 //! Files that appear under their name only when they are whole.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use farbird_store::FileKind;
 use farbird_types::{Error, Result, isc};
+use parking_lot::Mutex;
 
 use crate::backup::failure::io_error;
 use crate::database::shown;
@@ -14,6 +16,9 @@ use crate::open_databases::exists;
 
 /// Comes behind the name of a file that is not whole yet.
 const PENDING_SUFFIX: &str = ".incomplete";
+
+/// The files that this process is writing: one is closed and opened again before it has its name, and nobody's lock is on it meanwhile.
+static WRITTEN_HERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// A file that is being written. Dropped before [`PendingFile::publish`] it goes.
 #[derive(Debug)]
@@ -28,12 +33,17 @@ impl PendingFile {
     /// Makes room for a file that will be called `target`; removes what a crash has left of an earlier one.
     ///
     /// # Errors
-    /// `isc_io_error` if another process is writing it.
+    /// `isc_io_error` if somebody else is writing it, in this process or another.
     pub fn reserve(target: &Path, replace: bool) -> Result<PendingFile> {
         let mut name = target.file_name().map(OsString::from).unwrap_or_default();
         name.push(PENDING_SUFFIX);
         let path = target.with_file_name(name);
+        let mut written_here = WRITTEN_HERE.lock();
+        if written_here.contains(&path) {
+            return Err(busy(&path));
+        }
         remove_leftover(&path)?;
+        written_here.insert(path.clone());
         Ok(PendingFile { target: target.to_owned(), path, replace, published: false })
     }
 
@@ -97,6 +107,8 @@ impl PendingFile {
 
 impl Drop for PendingFile {
     fn drop(&mut self) {
+        let mut written_here = WRITTEN_HERE.lock();
+        written_here.remove(&self.path);
         if self.published {
             return;
         }
