@@ -14,6 +14,7 @@ mod farlink;
 mod import;
 mod lab;
 mod migrate;
+mod migrated_users;
 mod output;
 mod progress;
 mod restore;

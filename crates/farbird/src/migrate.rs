@@ -22,6 +22,7 @@ use indicatif::ProgressBar;
 
 use crate::access::{Credentials, DatabaseAddress, Line};
 use crate::backup::{Format, Interrupt, Outcome, explain_existing};
+use crate::migrated_users;
 use crate::progress;
 use crate::server_database::ServerDatabase;
 
@@ -45,6 +46,10 @@ pub(crate) struct Arguments {
     /// Replace a database of that name, once the new one is whole. Nobody may have it open.
     #[arg(long)]
     replace: bool,
+    /// Write the users of the server into this script, too: run in a database of the new one it makes them. Nobody can read passwords, so
+    /// each gets one that is made up and stands in the script.
+    #[arg(long, value_name = "SCRIPT")]
+    users: Option<PathBuf>,
     #[command(flatten)]
     credentials: Credentials,
     #[command(flatten)]
@@ -60,7 +65,9 @@ Examples:
   farbird migrate localhost/3050:employee emp.fbd --user BOSS --password-file secret.txt
   farbird migrate localhost:app app.fbd --replace --format json
 
-Users and passwords belong to servers and stay there.
+  farbird migrate localhost:app app.fbd --users users.sql
+
+Users and passwords belong to servers and stay there, unless --users asks for a script of them.
 Exit codes: 0 all of it is there, and the same; 1 the database is made, but something is not in it or not as it was, as listed;
 2 no database was made.";
 
@@ -73,16 +80,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         _ => arguments.line.apply(arguments.credentials.options()?),
     };
+    if let Some(script) = arguments.users.as_ref().filter(|script| script.exists()) {
+        bail!("{} is there already; {NOT_MADE}", script.display());
+    }
     let source = ServerDatabase::open(&arguments.source, options, interrupt.cancel())?;
     let bar = progress::bar("migrate", 0);
     let copied = copy(&source, arguments, &interrupt, &bar);
     bar.finish_and_clear();
     let (written, summary) = copied?;
+    let users = arguments.users.as_deref().map(|script| migrated_users::write(&source, script));
     // The new database has its name, whatever the server says now.
     let _ = source.close();
     let mut differences: Vec<(String, String)> =
         summary.differences.into_iter().map(|it| (it.object, it.reason)).collect();
     differences.extend(written.left_out.iter().map(|it| (it.to_string(), it.reason().to_owned())));
+    match users {
+        Some(Err(error)) => differences.push(("users".to_owned(), format!("{error:#}"))),
+        Some(Ok(count)) => eprintln!("farbird: wrote {count} users and passwords that were made up"),
+        None => {}
+    }
     let bar = progress::bar("compare", written.rows);
     let compared = compare(&written.contents, &arguments.target, interrupt.cancel(), &bar);
     bar.finish_and_clear();

@@ -171,3 +171,39 @@ fn a_servers_database_comes_over_and_is_compared() {
     assert!(text(&file.stderr).contains("is a file"), "{}", text(&file.stderr));
     assert!(!folder.join("new.fbd").exists() && !folder.join("new.fbd.incomplete").exists());
 }
+
+#[test]
+fn users_come_over_as_a_script_on_request() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let server = Server::start(folder);
+    let source = format!("{}:app.fbd", server.address);
+    let created = "create table t (a int); create user ann password 'x' firstname 'D''Arcy' tags (city = 'Oslo'); \
+                   create user \"b ob\" password 'y' inactive grant admin role";
+    let output = farbird(folder, &["sql", &source, "--create", "-c", created]);
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    let migrate = ["migrate", &source, "app.fbd", "--users", "users.sql"];
+    let output = farbird(folder, &migrate);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("wrote 2 users"), "{}", text(&output.stderr));
+    let again = farbird(folder, &migrate);
+    assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
+    // Another server gets them; the first one shows that they are who they were.
+    let users = "select sec$user_name, sec$first_name, sec$active, sec$admin from sec$users order by 1";
+    let tags = "select sec$user_name, sec$key, sec$value from sec$user_attributes";
+    let expected = [rows(folder, &source, users), rows(folder, &source, tags)];
+    for name in ["ann", "\"b ob\""] {
+        let output = farbird(folder, &["sql", &source, "-c", &format!("drop user {name}")]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let output = farbird(folder, &["sql", &source, "-i", "users.sql"]);
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!([rows(folder, &source, users), rows(folder, &source, tags)], expected);
+    let script = fs::read_to_string(folder.join("users.sql")).expect("a script");
+    let password =
+        script.split("CREATE USER \"ANN\" PASSWORD '").nth(1).and_then(|rest| rest.split('\'').next());
+    let login = ["sql", &source, "--user", "ann", "-c", "select current_user from rdb$database"];
+    let output =
+        command(folder, &login).env("ISC_PASSWORD", password.expect("a password")).output().expect("runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
