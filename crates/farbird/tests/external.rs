@@ -255,6 +255,39 @@ fn a_text_runs_as_somebody_else_who_must_log_in() {
 }
 
 #[test]
+fn a_role_alone_attaches_once_more_without_a_password() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let near = Server::start(folder.path(), "near", "");
+    let here = near.create("here.fbd");
+    run(
+        &here,
+        &[
+            "create user ann password 'secret-1'",
+            "create role reader",
+            "grant reader to ann",
+            "create role other",
+            "create table t (a int)",
+            "grant select on t to role reader",
+            "insert into t values (7)",
+        ],
+    );
+    let ann = attach_as(&near, "ANN", "secret-1");
+    let who = "select current_user || ' ' || current_role from rdb$database";
+    assert_eq!(rows(&ann, &block(who, "role 'READER'")).expect("rows"), ["ANN READER"]);
+    assert_eq!(rows(&ann, &block("select a from t", "role 'READER'")).expect("rows"), ["7"]);
+    assert!(refused(&ann, "select a from t").has(isc::NO_PRIV));
+    // As at any attach, a role that is not hers is none.
+    assert_eq!(rows(&ann, &block(who, "role 'OTHER'")).expect("rows"), ["ANN NONE"]);
+    let connection = "select cast(current_connection as varchar(20)) from rdb$database";
+    let own = rows(&ann, connection).expect("rows");
+    assert_ne!(rows(&ann, &block(connection, "role 'READER'")).expect("rows"), own);
+    // Who names a user logs in, be it the own name.
+    assert_eq!(refused(&ann, &block(who, "as user 'ANN' role 'READER'")).gds_code(), isc::LOGIN);
+    let autonomous = "with autonomous transaction role 'READER'";
+    assert_eq!(rows(&ann, &block(who, autonomous)).expect("rows"), ["ANN READER"]);
+}
+
+#[test]
 fn connections_wait_in_the_pool_for_those_who_know_their_password() {
     let folder = tempfile::tempdir().expect("a folder");
     let (far, near, on) = two_servers(folder.path(), "external-pool-size = 5\n");

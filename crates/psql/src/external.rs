@@ -96,7 +96,7 @@ impl State {
 /// Where a text is to run; none: here, in the session's own name.
 ///
 /// # Errors
-/// `isc_eds_provider_not_found`; those of the expressions; a refusal of a ROLE without a password: nobody could log in.
+/// `isc_eds_provider_not_found`; those of the expressions.
 pub(super) fn target(
     statement: &DynamicStatement,
     context: &mut ExecutionContext<'_>,
@@ -117,18 +117,17 @@ pub(super) fn target(
     if is_own {
         return Ok(None);
     }
-    let user = user.unwrap_or_else(|| own_user.clone());
-    if source.is_none() && password.is_none() && user == *own_user {
-        let refused =
-            "EXECUTE STATEMENT with another ROLE and without a PASSWORD: SET ROLE changes the session's own";
-        return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(refused));
-    }
+    // As in Firebird only whoever says nothing but a ROLE is taken for who is attached.
+    let is_own_login = source.is_none() && user.is_none() && password.is_none();
+    let login = if is_own_login { &session.server.user } else { own_user };
+    let user = user.unwrap_or_else(|| login.clone());
     Ok(Some(ExternalTarget {
         data_source: source.map(|source| of_provider(&source)).transpose()?,
         own_database: context.database.path.clone(),
         user,
         password: password.unwrap_or_default(),
         role,
+        is_own_login,
     }))
 }
 

@@ -12,14 +12,18 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use farbird_engine::session::external::ExternalCaller;
+use farbird_types::Result;
 use parking_lot::Mutex;
 
+use crate::security::random;
 use crate::throttle::network;
 
 /// How long a connection may take from here to its first packet.
 const LIFETIME: Duration = Duration::from_secs(180);
 /// Most connections that are awaited at a time.
 const AWAITED_MAX: usize = 100_000;
+/// Random bytes of a password that lets in once.
+const SECRET_BYTES: usize = 16;
 
 /// Who has a connection made from this process to its own server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,29 +34,57 @@ pub enum OwnCaller {
     StatusPage,
 }
 
+/// A password that lets a user in once, on one connection of this process: the user is attached already.
+pub(crate) struct OneTimePassword {
+    pub(crate) user: String,
+    pub(crate) password: String,
+}
+
+/// A connection that is on its way.
+struct Awaited {
+    caller: OwnCaller,
+    password: Option<OneTimePassword>,
+    until: Instant,
+}
+
 /// Connections that are on their way, by the address that they come from.
 #[derive(Default)]
-pub struct ExternalCallers(Mutex<HashMap<SocketAddr, (OwnCaller, Instant)>>);
+pub struct ExternalCallers(Mutex<HashMap<SocketAddr, Awaited>>);
 
 impl ExternalCallers {
     /// Says whose connection it is that comes from `local`; false if too many are awaited already.
     #[must_use]
     pub fn introduce(&self, local: SocketAddr, caller: OwnCaller) -> bool {
+        self.expect(local, caller, None)
+    }
+
+    /// As [`ExternalCallers::introduce`], of somebody who is attached as `user`: gives a password by which this connection alone, and
+    /// once, logs in as that user. `None` if too many are awaited already.
+    ///
+    /// # Errors
+    /// Of the system's random numbers.
+    pub fn introduce_as(&self, local: SocketAddr, caller: OwnCaller, user: &str) -> Result<Option<String>> {
+        let secret: String = random::<SECRET_BYTES>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let password = OneTimePassword { user: user.to_owned(), password: secret.clone() };
+        Ok(self.expect(local, caller, Some(password)).then_some(secret))
+    }
+
+    fn expect(&self, local: SocketAddr, caller: OwnCaller, password: Option<OneTimePassword>) -> bool {
         let (mut awaited, now) = (self.0.lock(), Instant::now());
         if awaited.len() >= AWAITED_MAX {
-            awaited.retain(|_, (_, until)| *until > now);
+            awaited.retain(|_, awaited| awaited.until > now);
         }
         if awaited.len() >= AWAITED_MAX {
             return false;
         }
-        awaited.insert(canonical(local), (caller, now + LIFETIME));
+        awaited.insert(canonical(local), Awaited { caller, password, until: now + LIFETIME });
         true
     }
 
-    /// Whose connection it is that comes from this address, if it is such a one.
-    pub(crate) fn take(&self, from: SocketAddr) -> Option<OwnCaller> {
-        let (caller, until) = self.0.lock().remove(&canonical(from))?;
-        (until > Instant::now()).then_some(caller)
+    /// Whose connection it is that comes from this address, if it is such a one, and the password that lets it in.
+    pub(crate) fn take(&self, from: SocketAddr) -> Option<(OwnCaller, Option<OneTimePassword>)> {
+        let Awaited { caller, password, until } = self.0.lock().remove(&canonical(from))?;
+        (until > Instant::now()).then_some((caller, password))
     }
 }
 
@@ -106,8 +138,13 @@ mod tests {
     fn a_connection_is_somebodys_once() {
         let (callers, local) = (ExternalCallers::default(), SocketAddr::from(([127, 0, 0, 1], 4_000)));
         assert!(callers.introduce(local, caller("EVE")));
-        assert_eq!(callers.take(SocketAddr::from(([127, 0, 0, 1], 4_001))), None);
-        assert_eq!(callers.take(local), Some(caller("EVE")));
-        assert_eq!(callers.take(local), None);
+        assert!(callers.take(SocketAddr::from(([127, 0, 0, 1], 4_001))).is_none());
+        let (taken, password) = callers.take(local).expect("the one that was introduced");
+        assert_eq!(taken, caller("EVE"));
+        assert!(password.is_none());
+        assert!(callers.take(local).is_none());
+        let secret = callers.introduce_as(local, caller("EVE"), "EVE").unwrap().expect("a password");
+        let (_, password) = callers.take(local).expect("the one that was introduced");
+        assert!(password.is_some_and(|it| it.user == "EVE" && it.password == secret));
     }
 }

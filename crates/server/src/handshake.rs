@@ -14,6 +14,7 @@ use farbird_wire::auth::srp::{
 };
 use farbird_wire::auth::{AuthPlugin, legacy, normalize_user_name};
 
+use crate::external_callers::OneTimePassword;
 use crate::farlink::Desk;
 use crate::farlink_pass::{self, Holder};
 use crate::security::{Credentials, SecurityDatabase, random};
@@ -63,6 +64,8 @@ pub(crate) struct Login {
     ticket: Option<u64>,
     /// A pass that an edge has brought, and the edge's name.
     pass: Option<(String, Vec<u8>)>,
+    /// The password in place of the user's own, of a connection that this process makes for who is attached already.
+    one_time: Option<String>,
     /// What the user is known by.
     verifier: Option<Verifier>,
     /// When the password was proved, if that was for an earlier login, whose pass has let the user in.
@@ -105,6 +108,7 @@ impl Login {
             delay: Duration::ZERO,
             ticket: None,
             pass: None,
+            one_time: None,
             verifier: None,
             proved: None,
         })
@@ -113,6 +117,11 @@ impl Login {
     /// Goes on with a login that was prepared in advance, if it is this user's.
     pub(crate) fn use_ticket(&mut self, ticket: Option<u64>) {
         self.ticket = ticket;
+    }
+
+    /// Lets the user in by a password that this process has made for the connection, if it is this user's.
+    pub(crate) fn use_one_time_password(&mut self, password: Option<OneTimePassword>) {
+        self.one_time = password.filter(|it| it.user == self.user).map(|it| it.password);
     }
 
     /// Lets the user in by a pass of this edge's, if it is one.
@@ -213,14 +222,18 @@ impl Login {
         let prepared = prepared.and_then(|(number, known)| farlink.take_ticket(number, &self.user, known));
         // Made for everybody: the time that it takes must not tell who exists.
         let decoy = decoy(&self.user);
-        let verifier = match credentials {
-            Some(credentials) => {
+        let verifier = match (credentials, self.one_time.take()) {
+            (Some(credentials), Some(password)) => {
+                (self.active, self.admin) = (credentials.active, credentials.admin);
+                Verifier::create(&self.user, &password, random::<SALT_BYTES>()?)
+            }
+            (Some(credentials), None) => {
                 self.active = credentials.active;
                 self.admin = credentials.admin;
                 self.verifier = Some(credentials.verifier.clone());
                 credentials.verifier
             }
-            None => decoy,
+            (None, _) => decoy,
         };
         let private_key = match prepared {
             Some(key) => key,

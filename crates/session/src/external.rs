@@ -34,6 +34,8 @@ pub struct ExternalTarget {
     pub password: String,
     /// ROLE.
     pub role: Option<String>,
+    /// Whether it is whoever is attached already, in another role: nobody asks for a password then.
+    pub is_own_login: bool,
 }
 
 impl std::fmt::Debug for ExternalTarget {

@@ -149,14 +149,20 @@ impl External {
         let stream = stream.map_err(|error| failed(&error))?;
         stream.set_nodelay(true).map_err(|error| failed(&error))?;
         let own = self.reaches_itself(&stream).map_err(|error| failed(&error))?;
+        let mut password = key.password.clone();
         if let Some(own) = own {
             let local = stream.local_addr().map_err(|error| failed(&error))?;
-            if !own.callers.introduce(local, OwnCaller::Statement(caller)) {
+            let caller = OwnCaller::Statement(caller);
+            let is_awaited = match key.is_own_login {
+                true => own.callers.introduce_as(local, caller, &key.user)?.map(|it| password = it).is_some(),
+                false => own.callers.introduce(local, caller),
+            };
+            if !is_awaited {
                 return Err(failed(&std::io::ErrorKind::QuotaExceeded.into()));
             }
         }
         let watch = Arc::new(Watch::new(Arc::clone(interrupt)));
-        let mut options = ConnectOptions::new(key.user.clone(), key.password.clone());
+        let mut options = ConnectOptions::new(key.user.clone(), password);
         options.role.clone_from(&key.role);
         options.tuning.rollback_at_once = true;
         options.attach.raw.push((CALL_DEPTH, key.depth.to_le_bytes().to_vec()));
@@ -180,6 +186,7 @@ impl ExternalSources for External {
             user: target.user.clone(),
             password: target.password.clone(),
             role: target.role.clone(),
+            is_own_login: target.is_own_login,
             depth: caller.depth.saturating_add(1),
         };
         let lent = match Pool::take(&self.pool, &key, interrupt) {

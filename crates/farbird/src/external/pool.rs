@@ -21,6 +21,8 @@ pub(super) struct Key {
     pub(super) user: String,
     pub(super) password: String,
     pub(super) role: Option<String>,
+    /// Whether the user is attached already, and lets nobody ask for a password.
+    pub(super) is_own_login: bool,
     /// How many EXECUTE STATEMENTs are around it: its server has been told.
     pub(super) depth: u32,
 }

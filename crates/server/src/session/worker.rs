@@ -33,7 +33,7 @@ use super::traced;
 use super::waiting::Haste;
 use crate::config::WireEncryption;
 use crate::connection_input::{ConnectionInput, READ_BYTES, Taken};
-use crate::external_callers::{OwnCaller, counted_as};
+use crate::external_callers::{OneTimePassword, OwnCaller, counted_as};
 use crate::farlink::Introduction;
 use crate::handshake::{Guard, Identity, Login, Step, refused};
 use crate::security::random;
@@ -56,6 +56,8 @@ pub(crate) struct Worker {
     introduction: Option<Introduction>,
     /// Whose connection it is, if EXECUTE STATEMENT in this process has made it.
     caller: Option<OwnCaller>,
+    /// What lets its user in, once.
+    one_time_password: Option<OneTimePassword>,
     output: Output,
     negotiated: Negotiated,
     haste: Haste,
@@ -118,6 +120,7 @@ impl Worker {
             peer,
             introduction,
             caller: None,
+            one_time_password: None,
             output: Output::new(input),
             negotiated: Negotiated::default(),
             haste: Haste::default(),
@@ -273,7 +276,9 @@ impl Worker {
     fn connect(&mut self, connect: &Connect) -> Stage {
         // An address that an edge tells proves nothing.
         if self.introduction.is_none() {
-            self.caller = self.shared.external_callers.take(self.peer);
+            if let Some((caller, password)) = self.shared.external_callers.take(self.peer) {
+                (self.caller, self.one_time_password) = (Some(caller), password);
+            }
         }
         let Some(choice) = connect.choose(PROTOCOL_NEWEST) else {
             self.output.reply(&Reply::Reject);
@@ -317,6 +322,7 @@ impl Worker {
         let typed = String::from_utf8_lossy(typed).into_owned();
         let mut login =
             Login::new(&typed, &self.shared.config.authentication, &AuthPlugin::parse_list(list), begun)?;
+        login.use_one_time_password(self.one_time_password.take());
         if let Some(introduction) = &mut self.introduction {
             login.use_ticket(introduction.ticket);
             login.use_pass(&introduction.edge, introduction.pass.take());
