@@ -12,15 +12,17 @@ use anyhow::{Context, bail};
 use clap::Args;
 use farbird_engine::StoreOptions;
 use farbird_engine::backup::{
-    BackupProgress, BackupStage, BackupSummary, CancelFlag, ChainFile, RestoreOptions, is_chain_file,
-    open_chain, verify,
+    BackupProgress, BackupStage, BackupSummary, CancelFlag, ChainFile, Difference, RestoreOptions, Restored,
+    is_chain_file, open_chain, verify,
 };
 use farbird_engine::engine::Engine;
 use farbird_engine::gbak::{Volumes, is_gbak, verify_gbak};
 use indicatif::ProgressBar;
 
 use crate::access::{Credentials, DatabaseAddress};
-use crate::backup::{BUFFER_BYTES, Format, Interrupt, Outcome, PIPE, ServerRestore, explain_existing};
+use crate::backup::{
+    BUFFER_BYTES, ChosenRows, Format, Interrupt, Outcome, PIPE, ServerRestore, explain_existing,
+};
 use crate::progress;
 
 /// Make a database of a backup.
@@ -42,8 +44,19 @@ pub(crate) struct Arguments {
     #[arg(long)]
     replace: bool,
     /// Only read the backup and check that it is whole and undamaged.
-    #[arg(long, conflicts_with = "replace")]
+    #[arg(long, conflicts_with_all = ["replace", "metadata_only", "skip_data", "include_data", "inactive_indexes", "no_validity", "read_only"])]
     verify: bool,
+    #[command(flatten)]
+    rows: ChosenRows,
+    /// Leave indexes inactive, but for those of keys.
+    #[arg(long)]
+    inactive_indexes: bool,
+    /// Leave NOT NULL out, but of primary keys, and the CHECKs of domains, to get at rows that do not satisfy them.
+    #[arg(long)]
+    no_validity: bool,
+    /// The database takes no changes.
+    #[arg(long)]
+    read_only: bool,
     #[command(flatten)]
     credentials: Credentials,
     /// How the outcome is told.
@@ -61,9 +74,38 @@ Examples:
   farbird restore old.fbk app.fbd                       a backup that Firebird's gbak made
   farbird restore old1.fbk old2.fbk old3.fbk app.fbd    the same in several files
   farbird restore sunday.fbn monday.fbn app.fbd         incremental backups
+  farbird restore old.fbk app.fbd --skip-data 'LOG%'    without the rows of some tables
 
 Exit codes: 0 done; 1 the database is made, but something of gbak's backup is not in it, as listed, or the backup is damaged
 or incomplete (--verify); 2 nothing was restored, and nothing was changed.";
+
+impl Arguments {
+    /// How a file is to be made.
+    fn options(&self) -> anyhow::Result<RestoreOptions> {
+        Ok(RestoreOptions {
+            replace: self.replace,
+            read_only: self.read_only,
+            page_size: None,
+            tables: self.rows.tables()?,
+            inactive_indexes: self.inactive_indexes,
+            no_validity: self.no_validity,
+        })
+    }
+
+    /// The same for a server's service.
+    fn options_of_server(&self) -> farbird_client::RestoreOptions {
+        farbird_client::RestoreOptions {
+            replace: self.replace,
+            read_only: self.read_only.then_some(true),
+            metadata_only: self.rows.metadata_only,
+            skip_data: self.rows.skip_data.clone(),
+            include_data: self.rows.include_data.clone(),
+            deactivate_indices: self.inactive_indexes,
+            no_validity: self.no_validity,
+            ..farbird_client::RestoreOptions::default()
+        }
+    }
+}
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
@@ -83,38 +125,57 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         return gbak(arguments, inputs, target, &interrupt, started);
     }
-    let outcome =
-        match target {
-            None => match check(input, &interrupt)? {
-                Ok(outcome) => outcome,
-                Err(fault) => {
-                    eprintln!("farbird: {fault}");
-                    return Ok(ExitCode::from(1));
-                }
-            },
-            Some(target) => match DatabaseAddress::parse(target)? {
-                DatabaseAddress::File(path) => to_file(input, &path, arguments.replace, &interrupt)?,
-                DatabaseAddress::Farlink => {
-                    anyhow::bail!("services do not pass a farlink: name the server itself")
-                }
-                DatabaseAddress::Server(location) => {
-                    let options = arguments.credentials.options()?;
-                    let bar = input.bar("restore");
-                    let restored = ServerRestore::new(&location, &options, arguments.replace, &interrupt)
-                        .read(input.reader, &input.name, &bar);
-                    bar.finish_and_clear();
-                    Outcome::of_size(restored?)
-                }
-            },
-        };
+    let mut differences = Vec::new();
+    let outcome = match target {
+        None => match check(input, &interrupt)? {
+            Ok(outcome) => outcome,
+            Err(fault) => {
+                eprintln!("farbird: {fault}");
+                return Ok(ExitCode::from(1));
+            }
+        },
+        Some(target) => match DatabaseAddress::parse(target)? {
+            DatabaseAddress::File(path) => {
+                let restored = to_file(input, &path, &arguments.options()?, &interrupt)?;
+                differences = restored.differences;
+                Outcome::of(restored.summary)
+            }
+            DatabaseAddress::Farlink => {
+                anyhow::bail!("services do not pass a farlink: name the server itself")
+            }
+            DatabaseAddress::Server(location) => {
+                let options = arguments.credentials.options()?;
+                let bar = input.bar("restore");
+                let how = arguments.options_of_server();
+                let restored = ServerRestore::new(&location, &options, how, &interrupt).read(
+                    input.reader,
+                    &input.name,
+                    &bar,
+                );
+                bar.finish_and_clear();
+                Outcome::of_size(restored?)
+            }
+        },
+    };
     let outcome = Outcome { seconds: started.elapsed().as_secs_f64(), ..outcome };
     let backup = arguments.backup.display();
     let says = match target {
         Some(target) => format!("restored {backup} to {target}"),
         None => format!("{backup} is whole"),
     };
-    outcome.tell(&says, arguments.format, false)?;
-    Ok(ExitCode::SUCCESS)
+    tell(&outcome, &says, arguments.format, &differences)
+}
+
+/// Tells what was done, and what is not as it was.
+fn tell(
+    outcome: &Outcome,
+    says: &str,
+    format: Format,
+    differences: &[Difference],
+) -> anyhow::Result<ExitCode> {
+    let listed: Vec<_> = differences.iter().map(|it| (it.object.as_str(), it.reason.as_str())).collect();
+    outcome.tell_with(says, format, &listed, false)?;
+    Ok(ExitCode::from(u8::from(!listed.is_empty())))
 }
 
 /// Restores what gbak made, and tells what is not as it was.
@@ -144,7 +205,7 @@ fn gbak(
     let DatabaseAddress::File(path) = DatabaseAddress::parse(target)? else {
         bail!("backups of gbak are restored to a file; move it into the server's data folder then");
     };
-    let options = RestoreOptions { replace: arguments.replace, ..RestoreOptions::default() };
+    let options = arguments.options()?;
     let engine = Engine::new(StoreOptions::default());
     let restored =
         engine.restore_gbak(volumes, &name, &path, &options, interrupt.cancel(), &mut |progress| {
@@ -162,10 +223,7 @@ fn gbak(
         bytes: read.load(Ordering::Relaxed),
         seconds,
     };
-    let differences: Vec<_> =
-        summary.differences.iter().map(|it| (it.object.as_str(), it.reason.as_str())).collect();
-    outcome.tell_with(&format!("restored {name} to {target}"), arguments.format, &differences, false)?;
-    Ok(ExitCode::from(u8::from(!differences.is_empty())))
+    tell(&outcome, &format!("restored {name} to {target}"), arguments.format, &summary.differences)
 }
 
 /// Reads a backup of gbak's to its end.
@@ -263,9 +321,9 @@ impl Chain {
             }
         };
         let input = Input { reader: Box::new(chain), name: names.clone(), bytes: None };
-        let (outcome, says) = match target {
+        let (outcome, says, differences) = match target {
             None => match check(input, interrupt)? {
-                Ok(outcome) => (outcome, format!("{names} can be restored")),
+                Ok(outcome) => (outcome, format!("{names} can be restored"), Vec::new()),
                 Err(fault) => {
                     eprintln!("farbird: {fault}");
                     return Ok(ExitCode::from(1));
@@ -277,13 +335,13 @@ impl Chain {
                         "incremental backups are restored to a file; on a server its service action_nrest restores them"
                     );
                 };
-                let outcome = to_file(input, &path, arguments.replace, interrupt)?;
-                (outcome, format!("restored {names} to {target}"))
+                let Restored { summary, differences } =
+                    to_file(input, &path, &arguments.options()?, interrupt)?;
+                (Outcome::of(summary), format!("restored {names} to {target}"), differences)
             }
         };
         let outcome = Outcome { seconds: started.elapsed().as_secs_f64(), ..outcome };
-        outcome.tell(&says, arguments.format, false)?;
-        Ok(ExitCode::SUCCESS)
+        tell(&outcome, &says, arguments.format, &differences)
     }
 }
 
@@ -341,20 +399,21 @@ fn check(input: Input, interrupt: &Interrupt) -> anyhow::Result<Result<Outcome, 
     }
 }
 
-fn to_file(input: Input, target: &Path, replace: bool, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    let options = RestoreOptions { replace, ..RestoreOptions::default() };
+fn to_file(
+    input: Input,
+    target: &Path,
+    options: &RestoreOptions,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Restored> {
     let engine = Engine::new(StoreOptions::default());
     let bars = Bars { rows: input.bar("restore"), indexes: progress::bar("indexes", 0) };
     let restored =
-        engine.restore(input.reader, &input.name, target, &options, interrupt.cancel(), &mut |progress| {
+        engine.restore(input.reader, &input.name, target, options, interrupt.cancel(), &mut |progress| {
             bars.show(progress)
         });
     bars.rows.finish_and_clear();
     bars.indexes.finish_and_clear();
-    match restored {
-        Ok(summary) => Ok(Outcome::of(summary)),
-        Err(error) => Err(explain_existing(interrupt.explain(error, "no database was made"))),
-    }
+    restored.map_err(|error| explain_existing(interrupt.explain(error, "no database was made")))
 }
 
 /// First a bar of the backup's bytes, then one of indexes.

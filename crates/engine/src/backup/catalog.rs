@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use farbird_store::SequenceId;
 use farbird_store::backup::BackupRelation;
 use farbird_types::Result;
 
 use crate::api::reported_page_size;
+use crate::backup::loosening::{with_inactive_indexes, without_validity};
 use crate::backup::options::RestoreOptions;
 use crate::catalog::{
     Catalog, CatalogObject, CollationData, DatabaseProperties, OrderedMap, RelationKind, ShutdownMode,
@@ -61,8 +63,14 @@ pub(super) fn relations(catalog: &Catalog) -> Vec<BackupRelation> {
             name: relation.name.clone(),
             layout: layout(relation),
             index_names: relation.indexes.iter().map(|index| index.name.clone()).collect(),
+            is_passed_over: false,
         })
         .collect()
+}
+
+/// The sequences of users and identity columns.
+pub(super) fn sequences(catalog: &Catalog) -> Vec<SequenceId> {
+    catalog.sequences.values().map(|sequence| SequenceId(sequence.id.0)).collect()
 }
 
 /// The catalog of a database that is made of a backup's entries: another database, born now.
@@ -82,5 +90,9 @@ pub(super) fn restored(entries: &[(Vec<u8>, Vec<u8>)], options: &RestoreOptions)
         ..DatabaseProperties::clone(&catalog.database)
     };
     catalog.insert(CatalogObject::Database(Arc::new(properties)));
+    let inactive = if options.inactive_indexes { with_inactive_indexes(&catalog) } else { Vec::new() };
+    inactive.into_iter().for_each(|object| catalog.insert(object));
+    let loose = if options.no_validity { without_validity(&catalog) } else { Vec::new() };
+    loose.into_iter().for_each(|object| catalog.insert(object));
     Ok(catalog)
 }

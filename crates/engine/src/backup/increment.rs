@@ -19,7 +19,10 @@ use farbird_store::backup::{
 use farbird_store::{BackupRecord, CancelFlag};
 use farbird_types::{Error, Result, isc};
 
-use super::{BackupName, BackupSummary, ProgressObserver, RestoreOptions, begin, io_error, status};
+use super::{
+    BackupName, BackupSummary, ChosenTables, ProgressObserver, RestoreOptions, Restored, begin, io_error,
+    status,
+};
 use crate::budget::StatementBudget;
 use crate::build_room::memory_of;
 use crate::catalog::new_guid;
@@ -81,7 +84,7 @@ pub fn back_up_increment(
     observer: &mut ProgressObserver<'_>,
 ) -> Result<Increment> {
     let failed = |error| store_error(&database.path, error);
-    let (transaction, contents) = begin(database, cancel)?;
+    let (transaction, contents) = begin(database, &ChosenTables::default(), cancel)?;
     let earlier = earlier(database, since)?;
     let budget = database.budget.statement();
     // Held until the backup is written.
@@ -261,7 +264,7 @@ impl Engine {
         options: &RestoreOptions,
         cancel: &Arc<CancelFlag>,
         observer: &mut ProgressObserver<'_>,
-    ) -> Result<BackupSummary> {
+    ) -> Result<Restored> {
         let names: Vec<&str> = files.iter().map(|it| it.name.as_str()).collect();
         let names = names.join(", ");
         let chain = open_chain(files, cancel, &self.budget().statement())?;

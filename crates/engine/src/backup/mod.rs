@@ -11,6 +11,7 @@
 mod catalog;
 mod failure;
 mod increment;
+mod loosening;
 mod options;
 mod pending_file;
 
@@ -44,7 +45,8 @@ pub use increment::{
     BackupSince, ChainFile, HistoryKept, Increment, back_up_increment, clean_history, is_chain_file,
     open_chain,
 };
-pub use options::RestoreOptions;
+pub(crate) use loosening::without_validity;
+pub use options::{ChosenTables, Difference, RestoreOptions};
 pub use pending_file::{PendingFile, pending_backup, pending_gbak, pending_text};
 
 /// What stands in a backup as its maker.
@@ -68,27 +70,32 @@ impl Attachment {
         if !Actor::of(self.session()).is_administrator(&self.database().catalog()) {
             return Err(Error::new(isc::MISS_PRVLG).with("USE_GBAK_UTILITY"));
         }
-        back_up_database(self.database(), out, name, cancel, observer)
+        back_up_database(self.database(), &ChosenTables::default(), out, name, cancel, observer)
     }
 }
 
-/// Writes a backup of the database as it is now. See [`farbird_store::backup::write_backup`].
+/// Writes a backup of the database as it is now, with the rows of `tables`. See [`farbird_store::backup::write_backup`].
 ///
 /// # Errors
 /// `isc_io_error` from `out`, called `name`; `isc_cancelled`; and what damage in the database gives.
 pub fn back_up_database(
     database: &Database,
+    tables: &ChosenTables,
     out: impl Write,
     name: BackupName<'_>,
     cancel: &Arc<CancelFlag>,
     observer: &mut ProgressObserver<'_>,
 ) -> Result<BackupSummary> {
-    let (transaction, contents) = begin(database, cancel)?;
+    let (transaction, contents) = begin(database, tables, cancel)?;
     write_backup(&transaction, &contents, out, observer).map_err(|error| status(error, &database.path, name))
 }
 
 /// Begins what a backup reads with, and says what belongs to it besides the rows.
-fn begin(database: &Database, cancel: &Arc<CancelFlag>) -> Result<(Transaction, BackupContents)> {
+fn begin(
+    database: &Database,
+    tables: &ChosenTables,
+    cancel: &Arc<CancelFlag>,
+) -> Result<(Transaction, BackupContents)> {
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
         // What is in limbo is not part of a backup: nobody knows yet whether it has happened.
@@ -102,11 +109,18 @@ fn begin(database: &Database, cancel: &Arc<CancelFlag>) -> Result<(Transaction, 
         .store
         .begin_with(options, Arc::clone(cancel), |_| (database.catalog(), clock::now_us()))
         .map_err(|error| store_error(&database.path, error))?;
+    let mut relations = Vec::new();
+    for relation in catalog::relations(&catalog) {
+        if tables.has(&relation.name, cancel)? {
+            relations.push(relation);
+        }
+    }
     let contents = BackupContents {
         producer: PRODUCER.to_owned(),
         time_us,
         catalog: catalog::entries(&catalog)?,
-        relations: catalog::relations(&catalog),
+        relations,
+        reset_sequences: if tables.is_none() { catalog::sequences(&catalog) } else { Vec::new() },
     };
     Ok((transaction, contents))
 }
@@ -129,7 +143,7 @@ impl Engine {
         options: &RestoreOptions,
         cancel: &Arc<CancelFlag>,
         observer: &mut ProgressObserver<'_>,
-    ) -> Result<BackupSummary> {
+    ) -> Result<Restored> {
         let check_target = || match options.replace {
             true => pending_file::check_replaceable(target, FileKind::Farbird),
             false => pending_file::check_absent(target),
@@ -144,19 +158,19 @@ impl Engine {
         let room = StatementRoom::new(&self.budget().statement(), self.budget().parallel_workers());
         let filled = fill(reader, &store, options, &room, cancel, observer).map_err(|error| match error {
             FillError::Backup(error) => status(error, target, name),
-            FillError::Catalog(error) => error,
+            FillError::Status(error) => error,
         });
         // The file's lock goes with the store, whether it was filled or not.
         let closed = store.close().map_err(|error| store_error(target, error));
         drop(store);
-        let summary = filled?;
+        let restored = filled?;
         closed?;
         self.shrink_new(pending.path(), cancel)?;
         self.while_closed(target, || {
             check_target()?;
             pending.publish()
         })?;
-        Ok(summary)
+        Ok(restored)
     }
 
     /// Makes a database file that was filled in one go, and that nobody has open, as small as its contents: some of its pages lie far behind
@@ -171,7 +185,34 @@ impl Engine {
 
 enum FillError {
     Backup(BackupError),
-    Catalog(Error),
+    Status(Error),
+}
+
+impl From<BackupError> for FillError {
+    fn from(error: BackupError) -> FillError {
+        FillError::Backup(error)
+    }
+}
+
+impl From<StoreError> for FillError {
+    fn from(error: StoreError) -> FillError {
+        FillError::Backup(error.into())
+    }
+}
+
+impl From<Error> for FillError {
+    fn from(error: Error) -> FillError {
+        FillError::Status(error)
+    }
+}
+
+/// What a restore has made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// What is in it.
+    pub summary: BackupSummary,
+    /// What is not there, since rows that it needs were left out.
+    pub differences: Vec<Difference>,
 }
 
 fn fill(
@@ -181,12 +222,31 @@ fn fill(
     room: &StatementRoom,
     cancel: &Arc<CancelFlag>,
     observer: &mut ProgressObserver<'_>,
-) -> std::result::Result<BackupSummary, FillError> {
-    let restored = catalog::restored(reader.catalog(), options).map_err(FillError::Catalog)?;
-    let entries = catalog::entries(&restored).map_err(FillError::Catalog)?;
-    let relations = catalog::relations(&restored);
+) -> std::result::Result<Restored, FillError> {
+    let mut restored = catalog::restored(reader.catalog(), options)?;
+    let entries = catalog::entries(&restored)?;
+    let mut relations = catalog::relations(&restored);
+    for relation in &mut relations {
+        relation.is_passed_over = !options.tables.has(&relation.name, cancel)?;
+    }
     store.set_codec(restored.database.codec.as_deref().and_then(codec));
-    reader.restore(store, &entries, &relations, room, cancel, observer).map_err(FillError::Backup)
+    let rows = reader.restore_rows(store, &entries, &relations, cancel, observer)?;
+    if options.tables.is_none() {
+        for sequence in catalog::sequences(&restored) {
+            store.sequence_set(sequence, 0)?;
+        }
+    }
+    let transaction = store.begin(TransactionOptions::default(), Arc::clone(cancel))?;
+    let mut differences = Vec::new();
+    for (table, difference) in loosening::without_dangling_keys(&restored, &transaction)? {
+        let (kind, name) = table.identity();
+        transaction.catalog_put(&kind.key(&name), &table.encode()?)?;
+        restored.insert(table);
+        differences.push(difference);
+    }
+    transaction.commit()?;
+    let relations = catalog::relations(&restored);
+    Ok(Restored { summary: rows.build_indexes(store, &relations, room, cancel, observer)?, differences })
 }
 
 /// Reads a whole backup and checks all that can be checked without restoring it.
@@ -255,19 +315,20 @@ pub struct FileBackup {
     pub left_out: Vec<u64>,
 }
 
-/// Makes a backup of a database file that nobody has open, as its owner would.
+/// Makes a backup of a database file that nobody has open, as its owner would, with the rows of `tables`.
 ///
 /// # Errors
 /// As [`back_up_database`]; a refusal if another process has the file open.
 pub fn back_up_file(
     database: &Path,
+    tables: &ChosenTables,
     out: impl Write,
     name: BackupName<'_>,
     cancel: &Arc<CancelFlag>,
     observer: &mut ProgressObserver<'_>,
 ) -> Result<FileBackup> {
     let opened = ClosedFile::open(database)?;
-    let summary = back_up_database(&opened.database, out, name, cancel, observer)?;
+    let summary = back_up_database(&opened.database, tables, out, name, cancel, observer)?;
     Ok(FileBackup { summary, left_out: opened.left_out() })
 }
 

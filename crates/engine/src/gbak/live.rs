@@ -17,12 +17,13 @@ use farbird_types::{CharacterSet, Error, Result, Value, isc};
 
 use super::failure::{GbakError, GbakResult, status};
 use super::file_database::{CopyError, FileDatabase};
-use super::maker::{Difference, Maker};
+use super::maker::Maker;
 use super::runner::Runner;
 use super::schema::Schema;
 use super::statements::Statements;
 use crate::api::{AttachOptions, CreateDatabaseOptions, TransactionHandle};
 use crate::attachment::{Attachment, DatabaseRestore};
+use crate::backup::Difference;
 use crate::catalog::CatalogObject;
 use crate::engine::Engine;
 use crate::users::UserDirectory;

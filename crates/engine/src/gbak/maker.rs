@@ -13,17 +13,8 @@ use super::runner::{Failed, Runner};
 use super::schema::{RelationRecords, Schema};
 use super::statements::{Definition, Statements};
 use super::{finish, tables};
-use crate::backup::{BackupStage, CancelFlag};
+use crate::backup::{BackupStage, CancelFlag, Difference};
 use crate::catalog::{Catalog, CatalogObject};
-
-/// Something of the backup that is not in the restored database, or not as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// What, by kind and name: `filter NOTES`.
-    pub object: String,
-    /// Why.
-    pub reason: String,
-}
 
 /// Who is told what is done, with what, and how many indexes there are by now.
 pub(super) type Report<'a> = dyn FnMut(BackupStage, &str, u64) + 'a;
@@ -45,6 +36,10 @@ pub(super) struct Maker {
     pub(super) schema: Schema,
     pub(super) runner: Runner,
     pub(super) cancel: Arc<CancelFlag>,
+    /// Whether indexes stay inactive, but for those of keys.
+    pub(super) inactive_indexes: bool,
+    /// Whether sequences begin anew: their values belong to rows that are not restored.
+    pub(super) resets_sequences: bool,
     /// Indexes that were built.
     pub(super) indexes: u64,
     /// How many rows each table has that has some; `None`: nobody has counted them.
@@ -65,6 +60,8 @@ impl Maker {
             schema,
             runner,
             cancel: Arc::clone(cancel),
+            inactive_indexes: false,
+            resets_sequences: false,
             indexes: 0,
             rows_of: None,
             built: Built::default(),
@@ -218,7 +215,7 @@ impl Maker {
         let mut inactive = Vec::new();
         let mut failed = Vec::new();
         for table in schema.relations.iter().filter(|it| !it.is_view()) {
-            let keys = statements.keys(table);
+            let keys = statements.keys(table, self.inactive_indexes);
             let rows = self.rows_of.as_ref().map_or(BUILT_ROWS_PER_COMMIT, |counted| {
                 counted.get(&table.name).copied().unwrap_or_default()
             });
@@ -306,11 +303,12 @@ impl Maker {
 
     /// Sequences go on where they were, those behind identity columns too.
     fn sequence_values(&self, catalog: &Catalog, store: &Store) -> GbakResult<()> {
-        let value = |record: &Record| {
-            record
+        let value = |record: &Record| match self.resets_sequences {
+            true => 0,
+            false => record
                 .number(generator::VALUE_INT64)
                 .or_else(|| record.number(generator::VALUE))
-                .unwrap_or_default()
+                .unwrap_or_default(),
         };
         for record in self.schema.sequences() {
             let made = record.name(generator::GENERATOR).and_then(|it| catalog.sequences.get(&it));

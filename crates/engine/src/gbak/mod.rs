@@ -50,6 +50,8 @@ use farbird_store::{FileKind, StoreOptions, TransactionOptions};
 use farbird_types::{CharacterSet, Error, Result, isc};
 
 use crate::api::CreateDatabaseOptions;
+pub use crate::backup::Difference;
+use crate::backup::without_validity;
 use crate::backup::{
     BackupName, BackupProgress, BackupStage, BackupSummary, CancelFlag, PendingFile, ProgressObserver,
     RestoreOptions, check_absent, check_replaceable,
@@ -65,7 +67,6 @@ use schema::Schema;
 pub use farbird_gbak::write;
 pub use farbird_gbak::{Contents, Volumes, is_gbak};
 pub use file_database::{CopyError, FileDatabase};
-pub use maker::Difference;
 pub use script::{Remainder, SCRIPT_HEAD};
 
 /// What a database reports whose backup says nothing of it.
@@ -166,6 +167,7 @@ struct Restore<'r, 'o, 'p> {
     loader: Loader,
     loaded: Loaded,
     summary: GbakSummary,
+    options: &'o RestoreOptions,
     cancel: &'o Arc<CancelFlag>,
     observer: &'o mut ProgressObserver<'p>,
 }
@@ -175,7 +177,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
     fn make(
         mut reader: BackupReader<'r>,
         path: &Path,
-        (options, store_options): (&RestoreOptions, &StoreOptions),
+        (options, store_options): (&'o RestoreOptions, &StoreOptions),
         cancel: &'o Arc<CancelFlag>,
         observer: &'o mut ProgressObserver<'p>,
     ) -> GbakResult<GbakSummary> {
@@ -221,8 +223,10 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
         };
         let loaded = Loaded::default();
         let loader = Loader::new(&runner.database().store, cancel);
-        let maker = Maker::new(schema, runner, cancel);
-        let mut restore = Restore { reader, maker, loader, loaded, summary, cancel, observer };
+        let mut maker = Maker::new(schema, runner, cancel);
+        maker.inactive_indexes = options.inactive_indexes;
+        maker.resets_sequences = options.tables.is_none();
+        let mut restore = Restore { reader, maker, loader, loaded, summary, options, cancel, observer };
         restore.run(record)?;
         restore.finish(read_only)?;
         // A definition that was interrupted may have been taken for one that is refused.
@@ -286,6 +290,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
     /// Indexes and rows of a table.
     fn relation(&mut self, name: &str) -> GbakResult<()> {
         self.report(BackupStage::Rows, name);
+        let is_chosen = self.options.tables.has(name, self.cancel)?;
         let mut record = self.reader.next_record()?;
         while record.kind != RecordKind::RelationEnd {
             if record.kind != RecordKind::Data {
@@ -297,7 +302,7 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
                 return Err(GbakError::Words(format!("rows of table {name}, which is not there")));
             };
             let catalog = self.maker.runner.database().catalog();
-            let made = catalog.relation(name).map(AsRef::as_ref);
+            let made = catalog.relation(name).map(AsRef::as_ref).filter(|_| is_chosen);
             let transportable = self.reader.header().transportable;
             let into = (&mut self.loader, &mut self.loaded);
             let loading = Loading::of(&self.maker.schema, table, made, transportable, into)?;
@@ -313,10 +318,12 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
                     bytes,
                 });
             })?;
-            *self.loaded.rows_of.entry(name.to_owned()).or_default() += rows;
+            if is_chosen {
+                *self.loaded.rows_of.entry(name.to_owned()).or_default() += rows;
+            }
             record = next;
         }
-        self.summary.tables += 1;
+        self.summary.tables += u64::from(is_chosen);
         Ok(())
     }
 
@@ -339,6 +346,11 @@ impl<'r, 'o, 'p> Restore<'r, 'o, 'p> {
             let mut properties = (*described.unwrap_or_else(|| Arc::clone(&catalog.database))).clone();
             properties.read_only = true;
             changed.push(crate::catalog::CatalogObject::Database(Arc::new(properties)));
+        }
+        if self.options.no_validity {
+            let mut last = crate::catalog::Catalog::clone(&catalog);
+            changed.iter().for_each(|object| last.insert(object.clone()));
+            changed.extend(without_validity(&last));
         }
         // Nobody sees the open catalog any more: whoever opens the file reads this one.
         let transaction = database.store.begin(TransactionOptions::default(), Arc::clone(self.cancel))?;

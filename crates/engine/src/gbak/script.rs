@@ -197,7 +197,7 @@ impl Remainder {
             LeftOut::Index { table, name, .. } => self.index(table, name),
             LeftOut::Check { table, .. } | LeftOut::ForeignKey { table, .. } => {
                 let Some(relation) = self.schema.relation(table) else { return Vec::new() };
-                let keys = self.all().keys(relation);
+                let keys = self.all().keys(relation, false);
                 let object = it.to_string();
                 let made = keys.foreign.into_iter().chain(keys.checks).find(|made| made.object == object);
                 made.into_iter().collect()

@@ -125,8 +125,8 @@ impl Statements<'_> {
         Definition::new(format!("table {}", table.name), sql)
     }
 
-    /// Keys, checks and indexes of a table.
-    pub(super) fn keys(self, table: &RelationRecords) -> Keys {
+    /// Keys, checks and indexes of a table; `all_inactive` those that are no keys.
+    pub(super) fn keys(self, table: &RelationRecords, all_inactive: bool) -> Keys {
         let mut keys = Keys::default();
         let mut of_constraints = Vec::new();
         for record in self.schema.constraints_of(&table.name) {
@@ -162,7 +162,8 @@ impl Statements<'_> {
             if of_constraints.contains(&name) {
                 continue;
             }
-            let inactive = !matches!(record.number(index::INACTIVE), None | Some(0 | DEFERRED));
+            let was_inactive = !matches!(record.number(index::INACTIVE), None | Some(0 | DEFERRED));
+            let inactive = was_inactive || all_inactive;
             let indexes = if inactive { &mut keys.inactive } else { &mut keys.indexes };
             indexes.push(self.index(table, &name, record, inactive));
         }

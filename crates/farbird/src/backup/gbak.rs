@@ -7,14 +7,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use farbird_engine::backup::{BackupSummary, pending_gbak, pending_text};
+use farbird_engine::backup::{BackupSummary, CancelFlag, pending_gbak, pending_text};
 use farbird_engine::gbak::write::{Database, Definitions, WriteFailure, Written, write_backup};
 use farbird_engine::gbak::{FileDatabase, Remainder, SCRIPT_HEAD};
 use indicatif::ProgressBar;
 
+use super::chosen::ChosenRows;
 use super::interrupt::Interrupt;
 use super::outcome::{Format, Outcome};
 use super::target::{BUFFER_BYTES, NOT_MADE, PIPE, explain_existing};
@@ -29,6 +31,8 @@ pub(super) struct Request<'a> {
     /// A backup of that name may be replaced.
     pub(super) replace: bool,
     pub(super) credentials: &'a Credentials,
+    /// The tables whose rows it has.
+    pub(super) rows: &'a ChosenRows,
     /// How the outcome is told.
     pub(super) report: Format,
 }
@@ -141,12 +145,12 @@ fn back_up(request: &Request<'_>, interrupt: &Interrupt, out: impl Write) -> any
     let made = match DatabaseAddress::parse(request.source)? {
         DatabaseAddress::File(path) => {
             let database = FileDatabase::open(&path, interrupt.cancel())?;
-            write(&database, request, out, &bar)
+            write(&database, request, out, (&bar, interrupt.cancel()))
         }
         _ => {
             let options = request.credentials.options()?;
             let database = ServerDatabase::open(request.source, options, interrupt.cancel())?;
-            let made = write(&database, request, out, &bar);
+            let made = write(&database, request, out, (&bar, interrupt.cancel()));
             if made.is_ok() {
                 database.close()?;
             }
@@ -164,12 +168,17 @@ fn write<D: Database>(
     database: &D,
     request: &Request<'_>,
     out: impl Write,
-    bar: &ProgressBar,
+    (bar, cancel): (&ProgressBar, &Arc<CancelFlag>),
 ) -> anyhow::Result<Made>
 where
     D::Error: Into<anyhow::Error>,
 {
-    let definitions = Definitions::read(database).map_err(Into::into)?;
+    let mut definitions = Definitions::read(database).map_err(Into::into)?;
+    let tables = request.rows.tables()?;
+    definitions.take_rows(|table| tables.has(table, cancel))?;
+    if tables.is_none() {
+        definitions.reset_sequences();
+    }
     let remainder = Remainder::of(&definitions);
     let written =
         write_backup(database, definitions, (request.source, ""), true, out, &mut |table, rows, _| {

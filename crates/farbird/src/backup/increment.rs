@@ -10,7 +10,7 @@ use farbird_client::Location;
 use farbird_engine::backup::{BackupSince, ClosedFile, back_up_increment, pending_backup};
 
 use super::outcome::{Format, Outcome, prepared_transactions};
-use super::remote::ServerBackup;
+use super::remote::{ServerBackup, Wire};
 use super::target::{BUFFER_BYTES, NOT_MADE, PIPE};
 use super::{Arguments, Interrupt, prepared_of_server, show};
 use crate::access::DatabaseAddress;
@@ -75,7 +75,8 @@ fn of_server(
     let options = arguments.credentials.options()?;
     let mut pending = pending_backup(&arguments.target, false)?;
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, pending.create()?);
-    let bytes = ServerBackup::new(location, &options, interrupt).write(&mut out, &name, Some(level))?;
+    let bytes =
+        ServerBackup::new(location, &options, interrupt).write(&mut out, &name, &Wire::Level(level))?;
     drop(out);
     pending.publish()?;
     let left_out = prepared_of_server(&arguments.source, &options).ok();

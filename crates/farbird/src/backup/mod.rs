@@ -1,5 +1,6 @@
 //! `farbird backup`: a copy of a database as of one moment, while others work in it.
 
+mod chosen;
 mod gbak;
 mod increment;
 mod interrupt;
@@ -17,13 +18,17 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use farbird_client::ConnectOptions;
 use farbird_client::blocking::Connection;
-use farbird_engine::backup::{BackupProgress, BackupStage, back_up_file, pending_backup, verify};
+use farbird_engine::backup::{
+    BackupProgress, BackupStage, ChosenTables, back_up_file, pending_backup, verify,
+};
 use farbird_types::Error;
 use indicatif::ProgressBar;
 
+pub(crate) use chosen::ChosenRows;
 pub(crate) use interrupt::Interrupt;
 use outcome::prepared_transactions;
 pub(crate) use outcome::{Format, Outcome};
+use remote::Wire;
 pub(crate) use remote::{ServerBackup, ServerRestore};
 use target::NOT_MADE;
 pub(crate) use target::{BUFFER_BYTES, PIPE, explain_existing};
@@ -50,6 +55,8 @@ pub(crate) struct Arguments {
     /// of all levels below it.
     #[arg(long, value_name = "N", conflicts_with_all = ["replace", "format"])]
     level: Option<u8>,
+    #[command(flatten)]
+    rows: ChosenRows,
     #[command(flatten)]
     credentials: Credentials,
     /// How the outcome is told, and with `gbak` (which may be said beside another one): the backup is one that Firebird's own
@@ -92,11 +99,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             target: &arguments.target,
             replace: arguments.replace,
             credentials: &arguments.credentials,
+            rows: &arguments.rows,
             report,
         };
         return gbak::run(&request);
     }
     if let Some(level) = arguments.level {
+        if arguments.rows.is_chosen() {
+            anyhow::bail!("an incremental backup has all rows: leave them out when it is restored");
+        }
         return increment::run(arguments, level);
     }
     let source = DatabaseAddress::parse(&arguments.source)?;
@@ -157,10 +168,11 @@ fn write(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     match source {
-        DatabaseAddress::File(path) => from_file(path, out, name, interrupt),
+        DatabaseAddress::File(path) => from_file(path, &arguments.rows.tables()?, out, name, interrupt),
         DatabaseAddress::Server(location) => {
             let options = arguments.credentials.options()?;
-            let bytes = ServerBackup::new(location, &options, interrupt).write(out, name, None)?;
+            let what = Wire::Whole(arguments.rows.of_server());
+            let bytes = ServerBackup::new(location, &options, interrupt).write(out, name, &what)?;
             let left_out = match prepared_of_server(&arguments.source, &options) {
                 Ok(list) => Some(list),
                 Err(error) => {
@@ -178,12 +190,14 @@ fn write(
 
 fn from_file(
     path: &Path,
+    tables: &ChosenTables,
     out: &mut impl Write,
     name: &str,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let bar = progress::bar("backup", 0);
-    let made = back_up_file(path, out, name, interrupt.cancel(), &mut |progress| show(&bar, progress));
+    let made =
+        back_up_file(path, tables, out, name, interrupt.cancel(), &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
     let made = made.map_err(|error| interrupt.explain(error, NOT_MADE))?;
     Ok(Outcome { left_out: Some(made.left_out), ..Outcome::of(made.summary) })

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 
 use anyhow::Context;
 use farbird_client::blocking::Services;
-use farbird_client::{ConnectOptions, Heard, Location};
+use farbird_client::{BackupOptions, ConnectOptions, Heard, Location, RestoreOptions};
 use farbird_types::{Error, isc};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -25,6 +25,14 @@ impl From<Error> for Failure {
     }
 }
 
+/// What a backup of a server's database is to be.
+pub(crate) enum Wire {
+    /// All of it, or what these options say.
+    Whole(BackupOptions),
+    /// A level of a chain of incremental backups.
+    Level(u8),
+}
+
 /// A backup of a server's database.
 pub(crate) struct ServerBackup<'a> {
     location: &'a Location,
@@ -37,8 +45,8 @@ impl<'a> ServerBackup<'a> {
         ServerBackup { location, options, interrupt }
     }
 
-    /// Writes the backup to `out`, called `name`; gives its size. With a level it is one of a chain of incremental backups.
-    pub(crate) fn write(&self, out: &mut impl Write, name: &str, level: Option<u8>) -> anyhow::Result<u64> {
+    /// Writes the backup to `out`, called `name`; gives its size.
+    pub(crate) fn write(&self, out: &mut impl Write, name: &str, what: &Wire) -> anyhow::Result<u64> {
         let Location { host, port, database } = self.location;
         let services = Services::attach(host, *port, self.options)?;
         let bar = counter("backup");
@@ -52,9 +60,9 @@ impl<'a> ServerBackup<'a> {
             bar.set_position(bytes);
             Ok(())
         };
-        let made = match level {
-            None => services.back_up(database, take),
-            Some(level) => services.back_up_level(database, level, take),
+        let made = match what {
+            Wire::Whole(options) => services.back_up_with(database, options, take),
+            Wire::Level(level) => services.back_up_level(database, *level, take),
         };
         bar.finish_and_clear();
         made.map_err(|failure| self.interrupt.explain_failure(failure, "no backup was made"))?;
@@ -68,7 +76,7 @@ impl<'a> ServerBackup<'a> {
 pub(crate) struct ServerRestore<'a> {
     location: &'a Location,
     options: &'a ConnectOptions,
-    replace: bool,
+    how: RestoreOptions,
     interrupt: &'a Interrupt,
 }
 
@@ -76,10 +84,10 @@ impl<'a> ServerRestore<'a> {
     pub(crate) fn new(
         location: &'a Location,
         options: &'a ConnectOptions,
-        replace: bool,
+        how: RestoreOptions,
         interrupt: &'a Interrupt,
     ) -> Self {
-        ServerRestore { location, options, replace, interrupt }
+        ServerRestore { location, options, how, interrupt }
     }
 
     /// Sends the backup that `input`, called `name`, holds; gives its size.
@@ -87,9 +95,9 @@ impl<'a> ServerRestore<'a> {
         let Location { host, port, database } = self.location;
         let services = Services::attach(host, *port, self.options)?;
         let input = RefCell::new(&mut input);
-        let restored = services.restore(
+        let restored = services.restore_with(
             database,
-            self.replace,
+            &self.how,
             |piece| {
                 if self.interrupt.cancel().is_raised() {
                     return Err(Failure::Server(Error::new(isc::CANCELLED)));

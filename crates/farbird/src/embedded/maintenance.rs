@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
-use farbird_engine::backup::{BackupSummary, CancelFlag, RestoreOptions, back_up_database, pending_backup};
+use farbird_engine::backup::{
+    BackupSummary, CancelFlag, ChosenTables, RestoreOptions, back_up_database, pending_backup,
+};
 use farbird_engine::check::{DatabaseReport, check_open_database};
 use farbird_types::{Error as Status, isc};
 
@@ -71,8 +73,14 @@ impl Database {
         let name = target.display().to_string();
         let mut pending = pending_backup(target, false)?;
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, pending.create()?);
-        let summary =
-            back_up_database(self.engine_database(), &mut out, &name, &CancelFlag::new(), &mut |_| {})?;
+        let summary = back_up_database(
+            self.engine_database(),
+            &ChosenTables::default(),
+            &mut out,
+            &name,
+            &CancelFlag::new(),
+            &mut |_| {},
+        )?;
         out.flush().map_err(|error| io_error("write", &name, isc::IO_WRITE_ERR, &error))?;
         pending.publish()?;
         Ok(summary)

@@ -152,6 +152,8 @@ impl<D: Database, W: Write> Copy<'_, '_, D, W> {
             self.records([&head])?;
             if !table.is_view() && !table.is_external() {
                 self.records(&table.indexes)?;
+            }
+            if !table.is_view() && !table.is_external() && !table.is_passed_over {
                 let before = self.written.rows;
                 let checksum = self.rows(table, &name, &domains)?;
                 self.written.tables += 1;

@@ -43,6 +43,8 @@ pub(super) struct RelationOf {
     /// What a view reads.
     pub(super) views: Vec<Record>,
     pub(super) indexes: Vec<Record>,
+    /// Whether its rows are left out.
+    pub(super) is_passed_over: bool,
 }
 
 impl RelationOf {
@@ -109,6 +111,24 @@ impl Definitions {
         Ok(definitions)
     }
 
+    /// Leaves the rows of tables out that are not `taken`.
+    ///
+    /// # Errors
+    /// Those of `taken`.
+    pub fn take_rows<E>(&mut self, mut taken: impl FnMut(&str) -> Result<bool, E>) -> Result<(), E> {
+        for relation in &mut self.relations {
+            relation.is_passed_over = !taken(&relation.name())?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the values of sequences out: they stand at 0 when it is restored.
+    pub fn reset_sequences(&mut self) {
+        for record in self.behind_tables.iter_mut().filter(|it| it.kind == RecordKind::Generator) {
+            record.attributes.retain(|it| it.number != generator::VALUE_INT64);
+        }
+    }
+
     /// As [`Definitions::read`], of a database whose sequences are not there yet: `value` gives theirs.
     ///
     /// # Errors
@@ -145,6 +165,7 @@ impl Definitions {
                 fields: fields.remove(&owner).unwrap_or_default(),
                 views: views.remove(&owner).unwrap_or_default(),
                 indexes: indexes.remove(&owner).unwrap_or_default(),
+                is_passed_over: false,
             }
         });
         let relations: Vec<RelationOf> = relations.collect();

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use farbird_engine::attachment::Attachment;
-use farbird_engine::backup::{back_up_database, pending_backup, verify};
+use farbird_engine::backup::{ChosenTables, back_up_database, pending_backup, verify};
 use farbird_engine::session::backups::{BackupCounts, BackupEntry, BackupState};
 use farbird_engine::session::clock::now_us;
 use farbird_engine::users::{NoUsers, UserDirectory};
@@ -327,7 +327,14 @@ fn make(shared: &Arc<Shared>, schedule: &BackupSchedule, shelf: &Shelf, at_us: i
     let made = (|| {
         let out = pending.create()?;
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
-        back_up_database(attachment.database(), &mut out, &shown, &interrupt.cancel, &mut |_| {})?;
+        back_up_database(
+            attachment.database(),
+            &ChosenTables::default(),
+            &mut out,
+            &shown,
+            &interrupt.cancel,
+            &mut |_| {},
+        )?;
         out.flush().map_err(|error| io_error(&shown, &error))?;
         drop(out);
         let made = File::open(pending.path()).map_err(|error| io_error(&shown, &error))?;

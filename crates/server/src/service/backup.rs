@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use farbird_engine::attachment::Attachment;
 use farbird_engine::backup::{
-    BackupProgress, BackupStage, BackupSummary, CancelFlag, back_up_database, pending_backup,
+    BackupProgress, BackupStage, BackupSummary, CancelFlag, ChosenTables, back_up_database, pending_backup,
 };
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{StartItem, StartValue, spb};
@@ -47,17 +47,29 @@ pub(super) struct Arguments {
     pub(super) read_only: bool,
     /// The page size that a restored database is to report.
     pub(super) page_size: Option<u32>,
+    /// Patterns of tables whose rows are left out, and of those whose rows are taken.
+    pub(super) skipped: Option<String>,
+    pub(super) included: Option<String>,
 }
 
-/// Bits of isc_spb_options that change what is backed up or restored in a way that is not built. The others speak of
-/// what does not exist here: checksums to be ignored, shadows, garbage, transaction sizes, page reserves.
-const OPTIONS_UNSUPPORTED: [(u32, &str); 3] = [
-    (spb::backup::METADATA_ONLY as u32, "metadata without rows"),
-    (spb::restore::DEACTIVATE_IDX, "a restore with inactive indexes"),
-    (spb::restore::NO_VALIDITY, "a restore without constraints"),
-];
-
 impl Arguments {
+    /// Whether a bit of isc_spb_options is set. Those that nobody asks for speak of what does not exist here: checksums to be ignored,
+    /// shadows, garbage, transaction sizes, page reserves.
+    pub(super) fn has(&self, option: u32) -> bool {
+        self.options & option != 0
+    }
+
+    /// The tables whose rows are meant.
+    ///
+    /// # Errors
+    /// `isc_invalid_similar_pattern`.
+    pub(super) fn tables(&self) -> Result<ChosenTables> {
+        match self.has(u32::from(spb::backup::METADATA_ONLY)) {
+            true => Ok(ChosenTables::none()),
+            false => ChosenTables::by_patterns(self.skipped.as_deref(), self.included.as_deref()),
+        }
+    }
+
     /// The items of a service's block.
     pub(super) fn of(items: &[StartItem]) -> Result<Arguments> {
         let missing = || Error::new(isc::BAD_SPB_FORM);
@@ -85,17 +97,17 @@ impl Arguments {
                 (spb::restore::FIX_FSS_DATA | spb::restore::FIX_FSS_METADATA, _) => {
                     return Err(unsupported("mending texts of other character sets"));
                 }
-                (spb::backup::SKIP_DATA | spb::backup::INCLUDE_DATA, _) => {
-                    return Err(unsupported("choosing tables"));
+                (spb::backup::SKIP_DATA, StartValue::Text(pattern)) => {
+                    arguments.skipped = Some(String::from_utf8_lossy(pattern).into_owned());
+                }
+                (spb::backup::INCLUDE_DATA, StartValue::Text(pattern)) => {
+                    arguments.included = Some(String::from_utf8_lossy(pattern).into_owned());
                 }
                 (spb::backup::KEYHOLDER | spb::backup::KEYNAME | spb::backup::CRYPT, _) => {
                     return Err(unsupported("encryption"));
                 }
                 _ => {}
             }
-        }
-        if let Some((_, what)) = OPTIONS_UNSUPPORTED.iter().find(|(bit, _)| arguments.options & bit != 0) {
-            return Err(unsupported(what));
         }
         if items.iter().filter(|item| item.tag == spb::DBNAME).count() > 1 {
             return Err(unsupported("more than one file"));
@@ -122,6 +134,7 @@ pub(super) fn start_backup(
     identity: &Identity,
     arguments: Arguments,
 ) -> Result<Running> {
+    let tables = arguments.tables()?;
     let Arguments { database, file, verbose, more_files, .. } = arguments;
     if !more_files.is_empty() {
         return Err(unsupported("more than one file"));
@@ -134,7 +147,7 @@ pub(super) fn start_backup(
         }
         return Ok(run(shared, BACKUP, true, attachment.interrupt(), move |pipe, interrupt| {
             let out = BufWriter::with_capacity(CLIENT_BUFFER_BYTES, PipeOutput(Arc::clone(pipe)));
-            back_up(&attachment, out, &file, &interrupt.cancel, None).map(|_| ())
+            back_up(&attachment, &tables, out, &file, (&interrupt.cancel, None)).map(|_| ())
         }));
     }
     // As gbak does, but only a backup is ever overwritten; and by administrators, since it may be another's.
@@ -147,7 +160,7 @@ pub(super) fn start_backup(
     let out = BufWriter::with_capacity(FILE_BUFFER_BYTES, pending.create()?);
     Ok(run(shared, BACKUP, false, attachment.interrupt(), move |pipe, interrupt| {
         let mut messages = Messages::new(pipe, verbose, "writing");
-        let summary = back_up(&attachment, out, &file, &interrupt.cancel, Some(&mut messages))?;
+        let summary = back_up(&attachment, &tables, out, &file, (&interrupt.cancel, Some(&mut messages)))?;
         pending.publish()?;
         messages.finished(&summary);
         messages.left_out(&attachment.prepared_transactions());
@@ -158,12 +171,12 @@ pub(super) fn start_backup(
 
 fn back_up(
     attachment: &Attachment,
+    tables: &ChosenTables,
     out: impl Write,
     file: &str,
-    cancel: &Arc<CancelFlag>,
-    mut messages: Option<&mut Messages>,
+    (cancel, mut messages): (&Arc<CancelFlag>, Option<&mut Messages>),
 ) -> Result<BackupSummary> {
-    back_up_database(attachment.database(), out, file, cancel, &mut |progress| {
+    back_up_database(attachment.database(), tables, out, file, cancel, &mut |progress| {
         if let Some(messages) = &mut messages {
             messages.tell(progress);
         }

@@ -28,12 +28,16 @@ enum Meaning {
     Replace,
     /// Create, or replace if OVERWRITE follows.
     Recreate,
+    /// An option, as a bit of isc_spb_options.
+    Bit(u32),
+    SkipData,
+    IncludeData,
     Unsupported,
 }
 
 /// Switches, with the number of letters that must be there. Where one is the beginning of another the longer comes first.
 /// Source: gbak -?.
-const SWITCHES: [(&str, usize, Meaning); 45] = [
+const SWITCHES: [(&str, usize, Meaning); 47] = [
     ("BUFFERS", 2, Meaning::Value),
     ("BACKUP_DATABASE", 1, Meaning::None),
     ("CONVERT", 2, Meaning::None),
@@ -44,6 +48,7 @@ const SWITCHES: [(&str, usize, Meaning); 45] = [
     ("RECREATE_DATABASE", 1, Meaning::Recreate),
     ("VERBINT", 5, Meaning::VerboseValue),
     ("VERIFY", 1, Meaning::Verbose),
+    ("VERBOSE", 1, Meaning::Verbose),
     ("PARALLEL", 3, Meaning::Value),
     ("PASSWORD", 3, Meaning::Value),
     ("PAGE_SIZE", 1, Meaning::PageSize),
@@ -59,16 +64,17 @@ const SWITCHES: [(&str, usize, Meaning); 45] = [
     ("KILL", 1, Meaning::None),
     ("LIMBO", 1, Meaning::None),
     ("MODE", 2, Meaning::Mode),
-    ("METADATA", 1, Meaning::Unsupported),
-    ("INCLUDE_DATA", 3, Meaning::Unsupported),
-    ("INACTIVE", 1, Meaning::Unsupported),
+    ("METADATA", 1, Meaning::Bit(spb::backup::METADATA_ONLY as u32)),
+    ("META_DATA", 1, Meaning::Bit(spb::backup::METADATA_ONLY as u32)),
+    ("INCLUDE_DATA", 3, Meaning::IncludeData),
+    ("INACTIVE", 1, Meaning::Bit(spb::restore::DEACTIVATE_IDX)),
     ("IGNORE", 2, Meaning::None),
     ("NODBTRIGGERS", 3, Meaning::None),
     ("NT", 2, Meaning::None),
-    ("NO_VALIDITY", 1, Meaning::Unsupported),
+    ("NO_VALIDITY", 1, Meaning::Bit(spb::restore::NO_VALIDITY)),
     ("OLD_DESCRIPTIONS", 2, Meaning::None),
     ("ONE_AT_A_TIME", 1, Meaning::None),
-    ("SKIP_DATA", 2, Meaning::Unsupported),
+    ("SKIP_DATA", 2, Meaning::SkipData),
     ("SERVICE", 2, Meaning::Value),
     ("STATISTICS", 2, Meaning::Value),
     ("TRANSPORTABLE", 1, Meaning::None),
@@ -135,6 +141,13 @@ pub(super) fn parse(line: &[u8], restores: bool) -> Result<Arguments> {
                     None => spb::restore::CREATE,
                 };
             }
+            Meaning::Bit(bit) => arguments.options |= bit,
+            Meaning::SkipData => {
+                arguments.skipped = Some(words.next().ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?);
+            }
+            Meaning::IncludeData => {
+                arguments.included = Some(words.next().ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?);
+            }
             Meaning::Unsupported => return Err(unsupported(&format!("gbak -{switch}"))),
         }
     }
@@ -181,12 +194,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_and_constraints_may_be_left_out() {
+        let restore = parse(&line(&["-c", "-i", "-n", "-skip_d", "LOG%", "f", "d"]), true).unwrap();
+        assert_eq!(
+            restore.options,
+            spb::restore::CREATE | spb::restore::DEACTIVATE_IDX | spb::restore::NO_VALIDITY
+        );
+        assert_eq!((restore.skipped.as_deref(), restore.included), (Some("LOG%"), None));
+        let backup = parse(&line(&["-b", "-m", "-inc", "A|B", "d", "f"]), false).unwrap();
+        assert!(backup.has(u32::from(spb::backup::METADATA_ONLY)));
+        assert_eq!(backup.included.as_deref(), Some("A|B"));
+    }
+
+    #[test]
     fn what_is_missing_or_would_matter_is_refused() {
         for words in [
             &["-b", "only.fbd"][..],
             &["-b", "a", "b", "c"],
-            &["-b", "-m", "a", "b"],
-            &["-c", "-n", "a", "b"],
+            &["-b", "-crypt", "a", "b"],
+            &["-c", "a", "b", "-skip_data"],
             &["-c", "-what", "a", "b"],
             &["-c", "-mode", "maybe", "a", "b"],
             &[],

@@ -223,7 +223,8 @@ pub(super) fn start_restore(
         let options = RestoreOptions::default();
         let summary = engine
             .restore_chain(chain, &target, &options, &interrupt.cancel, &mut |_| {})
-            .map_err(in_the_way)?;
+            .map_err(in_the_way)?
+            .summary;
         tracing::info!(database, rows = summary.rows, "restored from incremental backups");
         Ok(())
     }))

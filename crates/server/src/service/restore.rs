@@ -7,7 +7,7 @@
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
-use farbird_engine::backup::{BackupSummary, RestoreOptions};
+use farbird_engine::backup::{BackupSummary, RestoreOptions, Restored};
 use farbird_engine::gbak::{Volumes, is_gbak};
 use farbird_engine::session::Interrupt;
 use farbird_types::{Error, Result, isc};
@@ -39,7 +39,15 @@ pub(super) fn start_restore(
     identity: &Identity,
     arguments: Arguments,
 ) -> Result<Running> {
-    let Arguments { database, file, more_files, options, verbose, read_only, page_size } = arguments;
+    let options = RestoreOptions {
+        replace: arguments.has(spb::restore::REPLACE),
+        read_only: arguments.read_only,
+        page_size: arguments.page_size,
+        tables: arguments.tables()?,
+        inactive_indexes: arguments.has(spb::restore::DEACTIVATE_IDX),
+        no_validity: arguments.has(spb::restore::NO_VALIDITY),
+    };
+    let Arguments { database, file, more_files, verbose, .. } = arguments;
     if !identity.admin {
         return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(database));
     }
@@ -56,7 +64,6 @@ pub(super) fn start_restore(
         let opened = open(shared, &file)?;
         files.push((file, opened));
     }
-    let options = RestoreOptions { replace: options & spb::restore::REPLACE != 0, read_only, page_size };
     let engine = Arc::clone(&shared.engine);
     Ok(run(shared, RESTORE, from_client, Arc::new(Interrupt::new()), move |pipe, interrupt| {
         if from_client {
@@ -69,7 +76,7 @@ pub(super) fn start_restore(
             false => error,
         };
         let cancel = &interrupt.cancel;
-        let summary = if looks_as_if_by_gbak(&mut files)? {
+        let restored = if looks_as_if_by_gbak(&mut files)? {
             let files = files.into_iter().map(|(name, input)| (name, input as Box<dyn Read>));
             let volumes = Volumes::open(files.collect())
                 .map_err(|fault| Error::new(isc::RANDOM).with(fault.to_string()))?;
@@ -77,8 +84,7 @@ pub(super) fn start_restore(
                 messages.tell(progress);
             });
             let summary = restored.map_err(in_the_way)?;
-            summary.differences.iter().for_each(|it| messages.say(&format!("{}: {}", it.object, it.reason)));
-            BackupSummary::from(&summary)
+            Restored { summary: BackupSummary::from(&summary), differences: summary.differences }
         } else {
             let input = files
                 .into_iter()
@@ -90,6 +96,11 @@ pub(super) fn start_restore(
             });
             restored.map_err(in_the_way)?
         };
+        let Restored { summary, differences } = restored;
+        differences.iter().for_each(|it| messages.say(&format!("{}: {}", it.object, it.reason)));
+        if options.inactive_indexes {
+            messages.say("indexes are inactive, but for those of keys: there are no inactive keys");
+        }
         messages.finished(&summary);
         tracing::info!(database, file, rows = summary.rows, bytes = summary.bytes, "restored");
         Ok(())

@@ -448,13 +448,10 @@ fn a_restore_does_what_it_is_told_or_says_that_it_cannot() {
 
     let second_file = [&[backup::FILE, 2, 0][..], b"f2"].concat();
     let length = [&[backup::LENGTH][..], &1_000_i32.to_le_bytes()].concat();
-    let options = |bits: u32| [&[spb::OPTIONS][..], &bits.to_le_bytes()].concat();
     for (action, further) in [
         (action::BACKUP, second_file.clone()),
         (action::BACKUP, length),
         (action::RESTORE, second_file),
-        (action::RESTORE, options(restore::NO_VALIDITY)),
-        (action::RESTORE, options(restore::DEACTIVATE_IDX)),
         (action::RESTORE, vec![restore::REPLICA_MODE, restore::RM_READONLY]),
     ] {
         let error = start(&mut client, action, "x.fbd", "t.fbk", &further).unwrap_err();

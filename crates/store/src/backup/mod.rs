@@ -42,7 +42,7 @@ pub use digest::ChunkDigest;
 pub use error::{BackupError, BackupResult};
 pub(crate) use frame::MAGIC;
 pub use increment::{IncrementHeader, KnownChunks, guid_of_text, guid_text};
-pub use read::{BackupReader, verify_backup};
+pub use read::{BackupReader, RestoredRows, verify_backup};
 pub use write::{write_backup, write_increment};
 
 /// Rows read or written at a time.
@@ -57,6 +57,8 @@ pub struct BackupRelation {
     pub layout: Arc<RelationLayout>,
     /// The names of its indexes, in the order of the layout's.
     pub index_names: Vec<String>,
+    /// Of a restore: whether its rows are read and left out.
+    pub is_passed_over: bool,
 }
 
 /// What a backup is made of besides the rows, as of the transaction that reads them.
@@ -70,6 +72,8 @@ pub struct BackupContents {
     pub catalog: Vec<(Vec<u8>, Vec<u8>)>,
     /// Relations with their rows, in the order in which they are written.
     pub relations: Vec<BackupRelation>,
+    /// Sequences that are written as if they stood at 0.
+    pub reset_sequences: Vec<crate::SequenceId>,
 }
 
 /// What is being done.

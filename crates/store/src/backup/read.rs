@@ -14,8 +14,8 @@ use super::item::Item;
 use super::write::PACKED_ROWS_MAX;
 use super::{BackupProgress, BackupRelation, BackupStage, BackupSummary, ProgressObserver, ROWS_PER_STEP};
 use crate::{
-    BlobWriter, BuildRoom, CancelFlag, CodecId, RelationId, RelationLayout, SequenceId, Store, StoreError,
-    Transaction, TransactionOptions,
+    BlobWriter, BuildRoom, CancelFlag, CodecId, Projection, RelationId, RelationLayout, RelationScan,
+    RowBatch, SequenceId, Store, StoreError, Transaction, TransactionOptions,
 };
 
 /// Restored rows are committed when they have come to so many bytes: less than a transaction keeps in memory.
@@ -88,7 +88,7 @@ impl<R: Read> BackupReader<R> {
     /// [`BackupError::Index`] if a unique index meets two rows with one key; what damage gives; cancellation as
     /// [`StoreError::Cancelled`].
     pub fn restore(
-        mut self,
+        self,
         store: &Store,
         catalog: &[(Vec<u8>, Vec<u8>)],
         relations: &[BackupRelation],
@@ -96,6 +96,22 @@ impl<R: Read> BackupReader<R> {
         cancel: &Arc<CancelFlag>,
         observer: &mut ProgressObserver<'_>,
     ) -> BackupResult<BackupSummary> {
+        let rows = self.restore_rows(store, catalog, relations, cancel, observer)?;
+        rows.build_indexes(store, relations, room, cancel, observer)
+    }
+
+    /// The first part of [`BackupReader::restore`]: all but the indexes.
+    ///
+    /// # Errors
+    /// As [`BackupReader::restore`].
+    pub fn restore_rows(
+        mut self,
+        store: &Store,
+        catalog: &[(Vec<u8>, Vec<u8>)],
+        relations: &[BackupRelation],
+        cancel: &Arc<CancelFlag>,
+        observer: &mut ProgressObserver<'_>,
+    ) -> BackupResult<RestoredRows> {
         let transaction = store.begin(TransactionOptions::default(), Arc::clone(cancel))?;
         for (key, value) in catalog {
             transaction.catalog_put(key, value)?;
@@ -104,24 +120,74 @@ impl<R: Read> BackupReader<R> {
         for (sequence, value) in &self.sequences {
             store.sequence_set(*sequence, *value)?;
         }
-        let indexes_total = relations.iter().map(|it| active_indexes(&it.layout).count() as u64).sum();
         let mut restore = Restore {
             store,
             relations: relations.iter().map(|relation| (relation.layout.id, relation)).collect(),
-            room,
             cancel,
             observer,
+            read: BackupSummary::default(),
             summary: BackupSummary { commit: self.commit, ..BackupSummary::default() },
             rows_total: 0,
-            indexes_total,
             shared: HashMap::new(),
+            to_be_emptied: Vec::new(),
         };
         restore.contents(&mut self.items)?;
+        let summary = BackupSummary { bytes: self.items.frame.bytes(), ..restore.summary };
+        Ok(RestoredRows { summary, rows_total: restore.rows_total })
+    }
+}
+
+/// The rows of a backup in a database, without their indexes.
+#[derive(Debug)]
+pub struct RestoredRows {
+    summary: BackupSummary,
+    rows_total: u64,
+}
+
+impl RestoredRows {
+    /// Builds the active indexes of the relations, for which there is `room`.
+    ///
+    /// # Errors
+    /// As [`BackupReader::restore`].
+    pub fn build_indexes(
+        mut self,
+        store: &Store,
+        relations: &[BackupRelation],
+        room: &dyn BuildRoom,
+        cancel: &Arc<CancelFlag>,
+        observer: &mut ProgressObserver<'_>,
+    ) -> BackupResult<BackupSummary> {
+        let indexes_total = relations.iter().map(|it| active_indexes(&it.layout).count() as u64).sum();
+        let rows_total = self.rows_total;
+        let mut report = |stage, object: &str, summary: &BackupSummary| {
+            observer(&BackupProgress {
+                stage,
+                object,
+                rows: summary.rows,
+                rows_total,
+                indexes: summary.indexes,
+                indexes_total,
+                bytes: summary.bytes,
+            });
+        };
         for relation in relations {
-            restore.indexes(relation, self.items.frame.bytes())?;
+            for (position, index) in active_indexes(&relation.layout) {
+                cancel.check()?;
+                let name = relation.index_names.get(position).cloned().unwrap_or_default();
+                report(BackupStage::Indexes, &name, &self.summary);
+                let transaction = store.begin(TransactionOptions::default(), Arc::clone(cancel))?;
+                transaction.build_index(&relation.layout, index.id, room).map_err(|error| match error {
+                    StoreError::Cancelled | StoreError::Full | StoreError::Io(_) | StoreError::Poisoned => {
+                        error.into()
+                    }
+                    error => BackupError::Index { index: name, relation: relation.name.clone(), error },
+                })?;
+                transaction.commit()?;
+                self.summary.indexes += 1;
+            }
         }
-        restore.report(BackupStage::Finishing, "", self.items.frame.bytes());
-        Ok(BackupSummary { bytes: self.items.frame.bytes(), ..restore.summary })
+        report(BackupStage::Finishing, "", &self.summary);
+        Ok(self.summary)
     }
 }
 
@@ -282,15 +348,17 @@ impl<R: Read> Items<R> {
 struct Restore<'a, 'o> {
     store: &'a Store,
     relations: HashMap<RelationId, &'a BackupRelation>,
-    /// For building indexes.
-    room: &'a dyn BuildRoom,
     cancel: &'a Arc<CancelFlag>,
     observer: &'a mut ProgressObserver<'o>,
+    /// What was read, with what is passed over.
+    read: BackupSummary,
+    /// What is in the database.
     summary: BackupSummary,
     rows_total: u64,
-    indexes_total: u64,
     /// BLOBs whose contents others have too: their new numbers and bytes by the old numbers.
     shared: HashMap<u64, (BlobId, u64)>,
+    /// Relations that are passed over, with rows for the sake of their BLOBs.
+    to_be_emptied: Vec<RelationLayout>,
 }
 
 /// A relation whose rows are being restored.
@@ -305,6 +373,8 @@ struct Filling<'a> {
     rows: u64,
     bytes_since_commit: u64,
     rows_since_commit: u64,
+    /// Its rows stay away: only those are there, until all of the backup is read, whose BLOBs others share.
+    is_passed_over: bool,
 }
 
 impl<'a> Restore<'a, '_> {
@@ -326,7 +396,10 @@ impl<'a> Restore<'a, '_> {
                     self.rows_total = self.rows_total.saturating_add(rows);
                     self.relation(items, known, rows)?;
                 }
-                OwnedItem::End(end) => return items.finish(end, self.summary),
+                OwnedItem::End(end) => {
+                    items.finish(end, self.read)?;
+                    return self.empty_passed_over();
+                }
                 _ => return Err(items.damaged("the order of items")),
             }
         }
@@ -347,11 +420,21 @@ impl<'a> Restore<'a, '_> {
             rows: 0,
             bytes_since_commit: 0,
             rows_since_commit: 0,
+            is_passed_over: relation.is_passed_over,
         };
         self.report(BackupStage::Rows, filling.name, items.frame.bytes());
         loop {
             self.cancel.check()?;
             match items.next()? {
+                OwnedItem::Blob { bytes, segments, options, is_shared: false, .. }
+                    if filling.is_passed_over =>
+                {
+                    pass_over_blob(items, options.stream, bytes, segments)?;
+                    self.count_blob(bytes, false);
+                }
+                OwnedItem::SharedBlob { bytes, .. } if filling.is_passed_over => {
+                    self.count_blob(bytes, false);
+                }
                 OwnedItem::Blob { blob, options, is_shared, bytes, segments } => {
                     let writer = filling.transaction.create_blob(options)?;
                     let new = fill_blob(items, &filling.transaction, writer, bytes, segments)?;
@@ -384,7 +467,41 @@ impl<'a> Restore<'a, '_> {
             }
         }
         filling.transaction.commit()?;
-        self.summary.relations += 1;
+        self.read.relations += 1;
+        self.summary.relations += u64::from(!relation.is_passed_over);
+        Ok(())
+    }
+
+    /// Notes a BLOB that was read, and whether it is in the database.
+    fn count_blob(&mut self, bytes: u64, is_restored: bool) {
+        for summary in [Some(&mut self.read), Some(&mut self.summary).filter(|_| is_restored)] {
+            let Some(summary) = summary else { continue };
+            summary.blobs += 1;
+            summary.blob_bytes = summary.blob_bytes.saturating_add(bytes);
+        }
+    }
+
+    /// Removes the rows that were there only for their BLOBs.
+    fn empty_passed_over(&mut self) -> BackupResult<()> {
+        for layout in std::mem::take(&mut self.to_be_emptied) {
+            let mut transaction = self.begin()?;
+            let view = transaction.view()?;
+            let mut scan = RelationScan::new(Arc::new(layout.clone()), view.clone(), Projection::of([]));
+            let mut batch = RowBatch::new();
+            let mut rows = 0;
+            while scan.next_batch(&transaction, ROWS_PER_STEP, &mut batch)? {
+                self.cancel.check()?;
+                for index in 0..batch.len() {
+                    transaction.delete(&layout, &view, batch.row_id(index))?;
+                }
+                rows += batch.len() as u64;
+                if rows >= ROWS_PER_COMMIT {
+                    std::mem::replace(&mut transaction, self.begin()?).commit()?;
+                    rows = 0;
+                }
+            }
+            transaction.commit()?;
+        }
         Ok(())
     }
 
@@ -400,8 +517,7 @@ impl<'a> Restore<'a, '_> {
         if filling.blobs.insert(blob, new).is_some() {
             return Err(items.damaged(format!("blob {blob}: it is there twice")));
         }
-        self.summary.blobs += 1;
-        self.summary.blob_bytes = self.summary.blob_bytes.saturating_add(bytes);
+        self.count_blob(bytes, !filling.is_passed_over);
         Ok(())
     }
 
@@ -413,7 +529,15 @@ impl<'a> Restore<'a, '_> {
         rows: usize,
         packed: &[u8],
     ) -> BackupResult<()> {
-        let damaged = |error: DecodeError| items.damaged(format!("rows of {}: {error}", filling.name));
+        filling.rows += rows as u64;
+        self.read.rows += rows as u64;
+        filling.rows_since_commit += rows as u64;
+        filling.bytes_since_commit += packed.len() as u64;
+        if filling.is_passed_over && filling.blobs.is_empty() {
+            return Ok(());
+        }
+        let name = filling.name;
+        let damaged = |error: DecodeError| items.damaged(format!("rows of {name}: {error}"));
         let reader = codec(codec_id)
             .and_then(|codec| codec.open_block(&filling.format, rows, packed))
             .map_err(damaged)?;
@@ -426,6 +550,11 @@ impl<'a> Restore<'a, '_> {
             reader.decode_rows(start..end, &ColumnSet::All, &mut values).map_err(damaged)?;
             for index in 0..end - start {
                 let row = values.get_mut(index * width..(index + 1) * width).unwrap_or_default();
+                if filling.is_passed_over {
+                    let (blobs, transaction) = (&mut filling.blobs, &filling.transaction);
+                    self.keep_for_blobs(blobs, (transaction, &filling.layout), row)?;
+                    continue;
+                }
                 for value in row.iter_mut() {
                     if let Value::Blob(blob) = value {
                         let new = filling.blobs.remove(&blob.0);
@@ -435,10 +564,33 @@ impl<'a> Restore<'a, '_> {
                 filling.transaction.insert(&filling.layout, row)?;
             }
         }
-        filling.rows += rows as u64;
-        self.summary.rows += rows as u64;
-        filling.rows_since_commit += rows as u64;
-        filling.bytes_since_commit += packed.len() as u64;
+        self.summary.rows += if filling.is_passed_over { 0 } else { rows as u64 };
+        Ok(())
+    }
+
+    /// Inserts a row that is passed over if others share a BLOB of its: without an owner its contents would be gone.
+    fn keep_for_blobs(
+        &mut self,
+        blobs: &mut HashMap<u64, BlobId>,
+        (transaction, layout): (&Transaction, &RelationLayout),
+        row: &mut [Value],
+    ) -> BackupResult<()> {
+        let mut owns = false;
+        for value in row.iter_mut() {
+            let kept = match value {
+                Value::Blob(blob) => blobs.remove(&blob.0),
+                _ => None,
+            };
+            owns |= kept.is_some();
+            *value = kept.map_or(Value::Null, Value::Blob);
+        }
+        if !owns {
+            return Ok(());
+        }
+        transaction.insert(layout, row)?;
+        if self.to_be_emptied.last().is_none_or(|last| last.id != layout.id) {
+            self.to_be_emptied.push(layout.clone());
+        }
         Ok(())
     }
 
@@ -454,25 +606,6 @@ impl<'a> Restore<'a, '_> {
         Ok(())
     }
 
-    /// Builds the active indexes of a relation.
-    fn indexes(&mut self, relation: &BackupRelation, bytes: u64) -> BackupResult<()> {
-        for (position, index) in active_indexes(&relation.layout) {
-            self.cancel.check()?;
-            let name = relation.index_names.get(position).cloned().unwrap_or_default();
-            self.report(BackupStage::Indexes, &name, bytes);
-            let transaction = self.begin()?;
-            transaction.build_index(&relation.layout, index.id, self.room).map_err(|error| match error {
-                StoreError::Cancelled | StoreError::Full | StoreError::Io(_) | StoreError::Poisoned => {
-                    error.into()
-                }
-                error => BackupError::Index { index: name, relation: relation.name.clone(), error },
-            })?;
-            transaction.commit()?;
-            self.summary.indexes += 1;
-        }
-        Ok(())
-    }
-
     fn begin(&self) -> BackupResult<Transaction> {
         Ok(self.store.begin(TransactionOptions::default(), Arc::clone(self.cancel))?)
     }
@@ -483,11 +616,37 @@ impl<'a> Restore<'a, '_> {
             object,
             rows: self.summary.rows,
             rows_total: self.rows_total,
-            indexes: self.summary.indexes,
-            indexes_total: self.indexes_total,
+            indexes: 0,
+            indexes_total: 0,
             bytes,
         });
     }
+}
+
+/// Passes over the contents of a BLOB, which follow it.
+fn pass_over_blob<R: Read>(
+    items: &mut Items<R>,
+    stream: bool,
+    bytes: u64,
+    segments: u64,
+) -> BackupResult<()> {
+    let (mut bytes_left, mut segments_left) = (bytes, if stream { 0 } else { segments });
+    while bytes_left > 0 || segments_left > 0 {
+        let OwnedItem::BlobContents { goes_on, pieces } = items.next()? else {
+            return Err(items.damaged("a blob: its contents end early"));
+        };
+        let mut reader = Reader::new(&pieces);
+        while !reader.is_at_end() {
+            let piece =
+                reader.length_and_bytes().map_err(|error| items.damaged(format!("a blob: {error}")))?;
+            let left = bytes_left.checked_sub(piece.len() as u64);
+            bytes_left = left.ok_or_else(|| items.damaged("a blob: its length"))?;
+            if !(goes_on && reader.is_at_end()) {
+                segments_left = segments_left.saturating_sub(1);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes the contents of a BLOB, which follow it.

@@ -81,6 +81,7 @@ fn write_contents<W: Write>(
     }
     frame.cut()?;
     for (sequence, value) in transaction.store().sequence_values() {
+        let value = if contents.reset_sequences.contains(&sequence) { 0 } else { value };
         put(&mut frame, &Item::Sequence { sequence, value })?;
     }
     let mut row_counts = Vec::with_capacity(contents.relations.len());

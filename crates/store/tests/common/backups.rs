@@ -16,7 +16,7 @@ pub const COUNTER: SequenceId = SequenceId(12);
 
 pub fn relation(layout: &Arc<RelationLayout>) -> BackupRelation {
     let index_names = layout.indexes.iter().map(|index| format!("INDEX_{}", index.id.0)).collect();
-    BackupRelation { name: "T".to_owned(), layout: Arc::clone(layout), index_names }
+    BackupRelation { name: "T".to_owned(), layout: Arc::clone(layout), index_names, is_passed_over: false }
 }
 
 pub fn contents(layout: &Arc<RelationLayout>) -> BackupContents {
@@ -25,6 +25,7 @@ pub fn contents(layout: &Arc<RelationLayout>) -> BackupContents {
         time_us: 1_234_567,
         catalog: vec![(b"relation/T".to_vec(), b"{}".to_vec()), (b"role/R".to_vec(), vec![7; 300_000])],
         relations: vec![relation(layout)],
+        reset_sequences: Vec::new(),
     }
 }
 
