@@ -38,6 +38,7 @@ pub mod object_type {
     pub const PACKAGE: i16 = 18;
     pub const PACKAGE_BODY: i16 = 19;
     pub const SYSTEM_PRIVILEGE: i16 = 20;
+    pub const DATABASE: i16 = 21;
     pub const INDEX_CONDITION: i16 = 37;
 }
 
@@ -130,6 +131,12 @@ impl Actor {
         let role = session.settings.lock().role.clone();
         let trusted_role = session.trusted_role.clone();
         Actor { attached: Some((user.clone(), role.clone())), user, role, trusted_role }
+    }
+
+    /// Somebody who is not attached, in a role.
+    pub fn named(user: &str, role: Option<&str>) -> Actor {
+        let role = role.map(role_as_named).filter(|role| role != "NONE");
+        Actor { user: user.to_owned(), role, attached: None, trusted_role: None }
     }
 
     /// Somebody else, on behalf of whoever is attached; who keeps the role when it is the same one.

@@ -28,6 +28,8 @@ const STEPS_MAX: u32 = 16;
 pub(crate) struct Identity {
     /// Normalised name.
     pub(crate) user: String,
+    /// The role that was asked for, of a connection to the services: that of a session stands in its parameters.
+    pub(crate) role: Option<String>,
     /// Whether the user administers the server.
     pub(crate) admin: bool,
     /// The plugin.
@@ -268,7 +270,13 @@ impl Login {
             return Err(refused());
         }
         guard.throttle.succeeded(guard.peer, &self.user);
-        Ok(Step::Done(Identity { user: self.user.clone(), admin: self.admin, plugin, session_key }))
+        Ok(Step::Done(Identity {
+            user: self.user.clone(),
+            role: None,
+            admin: self.admin,
+            plugin,
+            session_key,
+        }))
     }
 }
 

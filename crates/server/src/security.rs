@@ -25,6 +25,10 @@ use crate::location::SECURITY_DATABASE;
 
 /// The administrator.
 pub(crate) const SYSDBA: &str = "SYSDBA";
+/// Everybody, as privileges say it.
+const PUBLIC: &str = "PUBLIC";
+/// RDB$USER_TYPE of users.
+const USER_TYPE: i16 = 8;
 /// "Password must be specified when creating user"
 const PASSWORD_MISSING: u32 = 336_068_899;
 /// What Firebird calls a security database, whatever its file is.
@@ -160,6 +164,12 @@ impl SecurityDatabase {
         }))
     }
 
+    /// Whether a user who administers nothing may create databases all the same (GRANT CREATE DATABASE).
+    pub(crate) fn may_create_databases(&self, user: &str) -> Result<bool> {
+        let creators = self.database_creators()?;
+        Ok(creators.iter().any(|(name, kind)| *kind == USER_TYPE && (name == user || name == PUBLIC)))
+    }
+
     fn read(&self, sql: &str, parameters: Vec<Value>) -> Result<Vec<UserRow>> {
         in_transaction(&mut self.attachment.lock(), |attachment, transaction| {
             Ok(run(attachment, transaction, sql, parameters)?.iter().map(|row| line(row)).collect())
@@ -179,7 +189,7 @@ impl SecurityDatabase {
         };
         let not_found = |name: &str| Error::new(isc::GSEC_ERR_REC_NOT_FOUND).with(name);
         let settings = match change {
-            UserChange::Mapping(statement) => {
+            UserChange::Statement(statement) => {
                 return run(attachment, transaction, statement, Vec::new()).map(|_| ());
             }
             UserChange::Drop(name) => {
@@ -304,6 +314,10 @@ impl UserDirectory for SecurityDatabase {
             mappings: database.catalog().mappings.values().map(Arc::clone).collect(),
             security_database: vec![SECURITY_ALIAS.to_owned(), file, database.path.display().to_string()],
         })
+    }
+
+    fn database_creators(&self) -> Result<Vec<(String, i16)>> {
+        Ok(self.attachment.lock().database_creators())
     }
 
     fn prepare(&self, changes: &[UserChange]) -> Result<Box<dyn PreparedUsers + '_>> {

@@ -102,20 +102,27 @@ impl ServiceSession {
         peer: SocketAddr,
         block: &[u8],
     ) -> Result<ServiceSession> {
-        let mut items = ClumpletReader::spb_attach(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
-        let command_line = items.find_map(|item| item.ok().filter(|item| item.tag == spb::COMMAND_LINE));
+        let items = ClumpletReader::spb_attach(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
+        let (mut command_line, mut role) = (None, None);
+        for item in items.map_while(std::result::Result::ok) {
+            match item.tag {
+                spb::COMMAND_LINE => command_line = Some(item.data.to_vec()),
+                spb::SQL_ROLE_NAME => role = Some(item.text()).filter(|role| !role.is_empty()),
+                _ => {}
+            }
+        }
         let (number, tracer) = traced::tracer(shared.engine.traces(), identity, peer, block);
         if tracer.wants(Event::Service) {
             tracer.service_connection("ATTACH_SERVICE");
         }
         Ok(ServiceSession {
             shared,
-            identity: identity.clone(),
+            identity: Identity { role, ..identity.clone() },
             lines: VecDeque::new(),
             users: Vec::new(),
             users_with_admin: false,
             limbo: Vec::new(),
-            command_line: command_line.map(|item| item.data.to_vec()).unwrap_or_default(),
+            command_line: command_line.unwrap_or_default(),
             running: None,
             number,
             started: "",
@@ -211,7 +218,7 @@ impl ServiceSession {
             action::SET_MAPPING | action::DROP_MAPPING => {
                 let verb = if service == action::SET_MAPPING { "SET" } else { "DROP" };
                 let mapping = format!("ALTER ROLE RDB$ADMIN {verb} AUTO ADMIN MAPPING");
-                users::change(&self.shared, &self.identity, UserChange::Mapping(mapping))?;
+                users::change(&self.shared, &self.identity, UserChange::Statement(mapping))?;
             }
             action::NBAK => {
                 self.running = Some(nbackup::start_backup(&self.shared, &self.identity, items)?);

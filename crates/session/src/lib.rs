@@ -50,7 +50,7 @@ pub use description::{ColumnDescription, RecordCounts, StatementDescription, Sta
 pub use idle::{IdleLook, IdleTimer};
 pub use interrupt::{Deadline, ExecutionNumber, Interrupt, StopReason};
 pub use parameters::{
-    AttachOptions, ClientDescription, CreateDatabaseOptions, Isolation, TableReservation,
+    AttachOptions, ClientDescription, CreateDatabaseOptions, Isolation, TableReservation, Tool,
     TransactionParameters,
 };
 pub use restored_rows::{RestoredRows, TransactionNumber};

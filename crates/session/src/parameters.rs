@@ -49,14 +49,23 @@ pub struct ClientDescription {
     pub wire_crypt: String,
     /// Whether the wire is compressed.
     pub wire_compressed: bool,
-    /// Whether it maintains the database, as gfix does (`isc_dpb_gfix_attach`).
-    pub is_maintenance: bool,
+    /// The tool of administration that it is, if it says so (`isc_dpb_gbak_attach`, `isc_dpb_gfix_attach`): each takes a privilege.
+    pub tool: Option<Tool>,
     /// Whether whoever keeps the session lets go of it when it is told to end. A server does; a program that embeds the engine may not.
     pub leaves_when_told: bool,
     /// How many threads one of its statements may use (`isc_dpb_parallel_workers`); `None`: as many as the server allows.
     pub parallel_workers: Option<usize>,
     /// Whose it is, as sessions learn that its EXECUTE STATEMENT makes.
     pub caller: ExternalCaller,
+}
+
+/// A tool of administration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Tool {
+    Gbak,
+    Gfix,
+    Nbackup,
 }
 
 /// Whose a session is, as sessions learn that its EXECUTE STATEMENT makes: they are the same program's.

@@ -44,8 +44,9 @@ pub enum UserChange {
     CreateOrAlter(UserSettings),
     /// DROP USER. Fails if it does not exist.
     Drop(String),
-    /// CREATE, ALTER, DROP of a GLOBAL MAPPING and COMMENT ON one: the statement without GLOBAL, which the place where users live runs.
-    Mapping(String),
+    /// A statement that the place where users live runs: CREATE, ALTER, DROP of a GLOBAL MAPPING and COMMENT ON one, without the word GLOBAL;
+    /// GRANT and REVOKE CREATE DATABASE.
+    Statement(String),
 }
 
 /// Settings of CREATE and ALTER USER; what was not written is `None`.
@@ -91,6 +92,19 @@ pub trait UserDirectory: Send + Sync {
         Ok(GlobalMappings::default())
     }
 
+    /// Who may create databases besides administrators: names, and whether each is a user (8) or a role (13), as RDB$USER_TYPE says.
+    ///
+    /// # Errors
+    /// Those of the place where users live.
+    fn database_creators(&self) -> Result<Vec<(String, i16)>> {
+        Ok(Vec::new())
+    }
+
+    /// Whether there are users at all: not in an embedded engine, nor where the users themselves are kept.
+    fn keeps_users(&self) -> bool {
+        true
+    }
+
     /// Makes changes that nobody sees before they are committed: all of them, or none if one fails.
     ///
     /// # Errors
@@ -126,5 +140,9 @@ impl UserDirectory for NoUsers {
 
     fn prepare(&self, _changes: &[UserChange]) -> Result<Box<dyn PreparedUsers + '_>> {
         Err(Error::new(isc::WISH_LIST))
+    }
+
+    fn keeps_users(&self) -> bool {
+        false
     }
 }

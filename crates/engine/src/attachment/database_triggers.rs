@@ -25,6 +25,7 @@ use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::expression::{ExecutionContext, Restart};
 use crate::psql;
+use crate::session::Tool;
 use crate::transaction::Transaction;
 
 impl Attachment {
@@ -68,15 +69,21 @@ impl Attachment {
     pub(super) fn check_options(&self) -> Result<()> {
         let options = &self.session.options;
         let (catalog, actor) = (self.database().catalog(), Actor::of(&self.session));
-        let refused =
-            if options.client.is_maintenance && !actor.has(&catalog, SystemPrivilege::UseGfixUtility) {
-                "USE_GFIX_UTILITY"
-            } else if options.no_database_triggers && !actor.is_administrator(&catalog) {
-                "IGNORE_DB_TRIGGERS"
-            } else {
-                return Ok(());
-            };
-        Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with(refused))
+        let of_tool = options.client.tool.map(|tool| match tool {
+            Tool::Gbak => (SystemPrivilege::UseGbakUtility, "USE_GBAK_UTILITY"),
+            Tool::Gfix => (SystemPrivilege::UseGfixUtility, "USE_GFIX_UTILITY"),
+            Tool::Nbackup => (SystemPrivilege::UseNbackupUtility, "USE_NBACKUP_UTILITY"),
+        });
+        let without_triggers = (SystemPrivilege::IgnoreDbTriggers, "IGNORE_DB_TRIGGERS");
+        let without_triggers = options.no_database_triggers.then_some(without_triggers);
+        let missing = of_tool
+            .into_iter()
+            .chain(without_triggers)
+            .find(|(privilege, _)| !actor.has(&catalog, *privilege));
+        match missing {
+            Some((_, name)) => Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with(name)),
+            None => Ok(()),
+        }
     }
 
     /// Fires ON DISCONNECT, if ON CONNECT has been.

@@ -10,6 +10,7 @@ mod blobs;
 mod client_cursors;
 mod collation_data;
 mod compiled_definitions;
+mod database_creators;
 mod database_triggers;
 mod execution;
 mod explain;
@@ -116,6 +117,7 @@ impl Attachment {
         let interrupt = Arc::new(Interrupt::new());
         let watched = traced_run::watched(id, &database, &options);
         let tracer = Tracer::new(Arc::clone(traces), watched, Arc::clone(&interrupt));
+        let tracer = tracer.watched_by(traced_run::may_watch(&database));
         let MappedLogin { server, trusted_role } = mapped;
         let session = Arc::new(Session {
             id,

@@ -29,7 +29,8 @@ use crate::attachment::Attachment;
 use crate::budget::{Account, Limits};
 use crate::build_room::StatementRoom;
 use crate::catalog::layout::codec;
-use crate::catalog::privileges::Actor;
+use crate::catalog::privileges::{self, Actor};
+use crate::catalog::{Access, AccessPrivilege, ObjectKind};
 use crate::clock;
 use crate::database::Database;
 use crate::database::shown;
@@ -56,21 +57,19 @@ const PRODUCER: &str = concat!("farbird ", env!("CARGO_PKG_VERSION"));
 pub type BackupName<'a> = &'a str;
 
 impl Attachment {
-    /// Writes a backup of the database as it is now, for those who may: its owner and administrators.
+    /// Checks that the user may read all that a backup of these tables holds, as gbak would, which reads them by queries.
     ///
     /// # Errors
-    /// `isc_miss_prvlg`, and those of [`back_up_database`].
-    pub fn back_up(
-        &self,
-        out: impl Write,
-        name: BackupName<'_>,
-        cancel: &Arc<CancelFlag>,
-        observer: &mut ProgressObserver<'_>,
-    ) -> Result<BackupSummary> {
-        if !Actor::of(self.session()).is_administrator(&self.database().catalog()) {
-            return Err(Error::new(isc::MISS_PRVLG).with("USE_GBAK_UTILITY"));
+    /// `isc_no_priv` with the first table that the user may not read.
+    pub fn check_may_read(&self, tables: &ChosenTables) -> Result<()> {
+        let (catalog, actor) = (self.database().catalog(), Actor::of(self.session()));
+        for relation in catalog::relations(&catalog) {
+            if tables.has(&relation.name, &self.session().interrupt.cancel)? {
+                let access = Access::of(ObjectKind::Relation, &relation.name, AccessPrivilege::Select);
+                privileges::check(&catalog, &actor, None, &access)?;
+            }
         }
-        back_up_database(self.database(), &ChosenTables::default(), out, name, cancel, observer)
+        Ok(())
     }
 }
 

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use farbird_sql::ast::{
     Comment, CommentKind, CommentTarget, DdlStatement, DefineMapping, DefineMode, DropKind, DropObject,
-    MappingName, MappingUsing, Name, StatementKind,
+    MappingName, MappingUsing, Name,
 };
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::privileges::{self, ADMIN_ROLE};
+use crate::catalog::privileges::ADMIN_ROLE;
 use crate::catalog::{CatalogObject, Mapping, MappingSource, ObjectKind, SystemPrivilege};
 use crate::ddl::editor::Editor;
-use crate::ddl::error;
+use crate::ddl::security_database;
 use crate::session::mapping::ANY;
-use crate::users::UserChange;
 
 /// The longest name that is mapped, in characters.
 const FROM_LENGTH_MAX: usize = 255;
@@ -58,7 +57,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineMapping) -> Result
     check_may_define(editor)?;
     if ast.global {
         let own = DefineMapping { global: false, ..ast.clone() };
-        return in_security_database(editor, DdlStatement::DefineMapping(own));
+        return security_database::run(editor, DdlStatement::DefineMapping(own), denied());
     }
     check_length(ast)?;
     let catalog = editor.catalog();
@@ -78,7 +77,7 @@ pub(super) fn drop_mapping(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Res
     check_may_define(editor)?;
     if ast.kind == DropKind::GlobalMapping {
         let own = DropObject { kind: DropKind::Mapping, ..ast.clone() };
-        return in_security_database(editor, DdlStatement::Drop(own));
+        return security_database::run(editor, DdlStatement::Drop(own), denied());
     }
     let name = ast.name.as_str();
     if !editor.catalog().mappings.contains_key(name) {
@@ -100,7 +99,7 @@ pub(super) fn comment_global(editor: &Editor<'_, '_>, name: &str, text: Option<S
     check_may_define(editor)?;
     let target =
         CommentTarget::Object { kind: CommentKind::Mapping, name: quoted(name).into(), plugin: None };
-    in_security_database(editor, DdlStatement::Comment(Comment { target, text }))
+    security_database::run(editor, DdlStatement::Comment(Comment { target, text }), denied())
 }
 
 /// Whoever administers the database may, and who has the privilege for it.
@@ -113,28 +112,6 @@ pub(super) fn check_may_define(editor: &Editor<'_, '_>) -> Result<()> {
         true => Ok(()),
         false => Err(denied()),
     }
-}
-
-/// Has a statement about a global mapping run where the users are when the transaction commits.
-///
-/// # Errors
-/// `isc_adm_task_denied` for who does not administer the server; those that the statement would have if it ran now.
-fn in_security_database(editor: &Editor<'_, '_>, statement: DdlStatement) -> Result<()> {
-    let context = &editor.context;
-    let users = &*context.database.users;
-    // As in Firebird what happens there is said under a heading of its own.
-    if !privileges::manages_users(&editor.catalog(), context.session, users)? {
-        return Err(error::under_heading(&statement, denied()));
-    }
-    let change = UserChange::Mapping(StatementKind::Ddl(Box::new(statement)).to_string());
-    let mut changes = context.transaction.user_changes.lock();
-    let is_mapping = |change: &&UserChange| matches!(change, UserChange::Mapping(_));
-    let mut tried: Vec<UserChange> = changes.iter().filter(is_mapping).cloned().collect();
-    tried.push(change.clone());
-    // Tried and undone: what cannot be done is to be said here, not by the commit.
-    drop(users.prepare(&tried).map_err(error::below_heading)?);
-    changes.push(change);
-    Ok(())
 }
 
 /// Names that are mapped may be as long as RDB$MAP_FROM is.

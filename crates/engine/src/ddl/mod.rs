@@ -51,6 +51,7 @@ mod reference;
 mod rights;
 mod role;
 mod routine;
+mod security_database;
 mod sequence;
 mod signature;
 mod table;

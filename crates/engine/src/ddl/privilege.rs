@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_sql::ast::{
-    DdlAction as WrittenAction, DdlPrivilegeObject, ExecutableKind, GrantStatement, GrantedRole, Grantee,
-    GranteeKind, Name, Privileges, TablePrivilege, UsageKind,
+    DdlAction as WrittenAction, DdlPrivilegeObject, DdlStatement, ExecutableKind, GrantStatement,
+    GrantedRole, Grantee, GranteeKind, Name, Privileges, TablePrivilege, UsageKind,
 };
 use farbird_types::{Error, Result, isc};
 
@@ -13,6 +13,7 @@ use crate::catalog::privileges::{object_type, owner_of};
 use crate::catalog::{Catalog, CatalogObject, ObjectKind, Privilege, SystemPrivilege};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+use crate::ddl::security_database;
 
 /// A privilege on an object, without who has it.
 struct Item {
@@ -46,6 +47,11 @@ fn check_grant_option(user_type: i16) -> Result<()> {
 
 /// GRANT, REVOKE.
 pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Result<()> {
+    if creates_databases(ast) && editor.context.database.users.keeps_users() {
+        check_database_creators(ast)?;
+        let denied = Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with("");
+        return security_database::run(editor, DdlStatement::Grant(ast.clone()), denied);
+    }
     match ast {
         GrantStatement::Grant { privileges, grantees, with_grant_option, granted_by } => {
             let (object, items) = resolve(&editor.catalog(), privileges)?;
@@ -109,6 +115,36 @@ pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Resul
             }
             Ok(())
         }
+    }
+}
+
+/// Whether it is about CREATE DATABASE, which is no privilege in one database.
+fn creates_databases(ast: &GrantStatement) -> bool {
+    let (GrantStatement::Grant { privileges, .. } | GrantStatement::Revoke { privileges, .. }) = ast else {
+        return false;
+    };
+    matches!(privileges, Privileges::Ddl { kind: DdlPrivilegeObject::Database, actions }
+        if actions.contains(&WrittenAction::Create))
+}
+
+/// Refuses what Firebird refuses of CREATE DATABASE.
+fn check_database_creators(ast: &GrantStatement) -> Result<()> {
+    let (grantees, option, granted_by) = match ast {
+        GrantStatement::Grant { grantees, with_grant_option, granted_by, .. } => {
+            (grantees, with_grant_option, granted_by)
+        }
+        GrantStatement::Revoke { grantees, grant_option_for, granted_by, .. } => {
+            (grantees, grant_option_for, granted_by)
+        }
+        _ => return Ok(()),
+    };
+    let is_known = |it: &Grantee| matches!(it.kind, Some(GranteeKind::User | GranteeKind::Role));
+    if !grantees.iter().all(is_known) {
+        return Err(error::unsupported("CREATE DATABASE for others than USER or ROLE"));
+    }
+    match *option || granted_by.is_some() {
+        true => Err(error::unsupported("an option or GRANTED BY for CREATE DATABASE")),
+        false => Ok(()),
     }
 }
 

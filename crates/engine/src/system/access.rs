@@ -202,6 +202,17 @@ pub(super) fn users(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
     Ok(())
 }
 
+/// SEC$DB_CREATORS: everybody for administrators, oneself for others.
+pub(super) fn database_creators(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
+    let all = manages_users(rows)?;
+    let own = rows.context.session.server.user.clone();
+    let creators = rows.context.database.users.database_creators()?;
+    for (name, kind) in creators.into_iter().filter(|(name, _)| all || *name == own) {
+        rows.row().text("SEC$USER", &name).number("SEC$USER_TYPE", kind);
+    }
+    Ok(())
+}
+
 /// SEC$USER_ATTRIBUTES.
 pub(super) fn user_attributes(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
     for user in visible_users(rows)? {
@@ -216,12 +227,16 @@ pub(super) fn user_attributes(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
     Ok(())
 }
 
-fn visible_users(rows: &RowSet<'_, '_, '_>) -> Result<Vec<crate::users::UserRecord>> {
-    let all = privileges::manages_users(
+fn manages_users(rows: &RowSet<'_, '_, '_>) -> Result<bool> {
+    privileges::manages_users(
         &rows.context.transaction.current_catalog(),
         rows.context.session,
         &*rows.context.database.users,
-    )?;
+    )
+}
+
+fn visible_users(rows: &RowSet<'_, '_, '_>) -> Result<Vec<crate::users::UserRecord>> {
+    let all = manages_users(rows)?;
     let own = &rows.context.session.server.user;
     let users = rows.context.database.users.list()?;
     Ok(users.into_iter().filter(|user| all || user.name == *own).collect())

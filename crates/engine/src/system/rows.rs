@@ -57,6 +57,7 @@ pub(crate) fn rows(
         "RDB$USER_PRIVILEGES" => access::user_privileges(&mut rows),
         "RDB$AUTH_MAPPING" => access::mappings(&mut rows),
         "SEC$GLOBAL_AUTH_MAPPING" => access::global_mappings(&mut rows)?,
+        "SEC$DB_CREATORS" => access::database_creators(&mut rows)?,
         "SEC$USERS" => access::users(&mut rows)?,
         "SEC$USER_ATTRIBUTES" => access::user_attributes(&mut rows)?,
         "MON$DATABASE" => monitor::database(&mut rows),

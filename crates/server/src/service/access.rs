@@ -5,36 +5,57 @@ use std::sync::Arc;
 use farbird_engine::api::{AttachOptions, ClientDescription};
 use farbird_engine::attachment::Attachment;
 use farbird_engine::maintenance::Maintenance;
-use farbird_engine::session::Interrupt;
+use farbird_engine::session::{Interrupt, Tool};
 use farbird_engine::users::UserDirectory;
 use farbird_types::{CharacterSet, Error, Result, isc};
 
 use crate::handshake::Identity;
 use crate::shared::Shared;
 
-/// Attaches as the user, for what only administrators and the database's owner may do.
+/// Attaches as the user, for what takes the privilege of a tool: administrators, the database's owner, and roles that have it.
+/// Triggers of the database fire for all but administrators.
 ///
 /// # Errors
-/// `isc_miss_prvlg` with the privilege; for administrators why it cannot be attached to.
+/// `isc_adm_task_denied` with the privilege; for administrators why it cannot be attached to.
 pub(super) fn attach(
     shared: &Arc<Shared>,
     identity: &Identity,
     database: &str,
-    privilege: &str,
+    tool: Tool,
 ) -> Result<Attachment> {
     let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
-    let attached = shared
-        .locations
-        .resolve(database)
-        .and_then(|path| shared.engine.attach(&path, attach_options(identity), users));
+    let mut options = attach_options(identity);
+    options.no_database_triggers = identity.admin;
+    options.client.tool = Some(tool).filter(|_| !identity.admin);
+    let attached =
+        shared.locations.resolve(database).and_then(|path| shared.engine.attach(&path, options, users));
     // Whoever may not do it is not told what the file is, nor whether there is one.
-    let may = |attachment: &Attachment| {
-        identity.admin || attachment.database().catalog().database.owner == identity.user
-    };
-    match attached {
-        Ok(attachment) if may(&attachment) => Ok(attachment),
-        Err(error) if identity.admin => Err(error),
-        _ => Err(Error::new(isc::MISS_PRVLG).with(privilege)),
+    attached.map_err(|error| match (identity.admin, tool) {
+        (true, _) => error,
+        (false, Tool::Gbak) => denied("USE_GBAK_UTILITY"),
+        (false, Tool::Gfix) => denied("USE_GFIX_UTILITY"),
+        (false, Tool::Nbackup) => denied("USE_NBACKUP_UTILITY"),
+    })
+}
+
+fn denied(privilege: &str) -> Error {
+    Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with(privilege)
+}
+
+/// Checks that the user may create this database, or replace it.
+///
+/// # Errors
+/// `isc_no_priv`: only administrators replace databases, others' perhaps, and others create none unless that was granted.
+pub(super) fn check_may_create(
+    shared: &Shared,
+    identity: &Identity,
+    database: &str,
+    replaces: bool,
+) -> Result<()> {
+    let may = identity.admin || (!replaces && shared.security.may_create_databases(&identity.user)?);
+    match may {
+        true => Ok(()),
+        false => Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(database)),
     }
 }
 
@@ -66,7 +87,7 @@ pub(super) fn maintain_as(
 ) -> Result<Attachment> {
     let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
     let mut options = attach_options(identity);
-    options.client.is_maintenance = is_gfix;
+    options.client.tool = is_gfix.then_some(Tool::Gfix);
     options.no_database_triggers = is_gfix;
     let mut known = |session| interrupt.pass_on_to(session);
     let done = shared
@@ -80,7 +101,7 @@ pub(super) fn maintain_as(
 fn attach_options(identity: &Identity) -> AttachOptions {
     AttachOptions {
         user: identity.user.clone(),
-        role: None,
+        role: identity.role.clone(),
         character_set: CharacterSet::UTF8,
         dialect: 3,
         time_zone: None,

@@ -14,6 +14,7 @@ use farbird_engine::attachment::Attachment;
 use farbird_engine::backup::{
     BackupProgress, BackupStage, BackupSummary, CancelFlag, ChosenTables, back_up_database, pending_backup,
 };
+use farbird_engine::session::Tool;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{StartItem, StartValue, spb};
 
@@ -139,7 +140,8 @@ pub(super) fn start_backup(
     if !more_files.is_empty() {
         return Err(unsupported("more than one file"));
     }
-    let attachment = attach(shared, identity, &database, "USE_GBAK_UTILITY")?;
+    let attachment = attach(shared, identity, &database, Tool::Gbak)?;
+    attachment.check_may_read(&tables)?;
     if file == STDOUT {
         if verbose {
             let text = "a backup to the client cannot be verbose: its bytes take the place of lines";

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use farbird_engine::attachment::Attachment;
 use farbird_engine::backup::{
-    BackupSince, ChainFile, HistoryKept, Increment, RestoreOptions, back_up_increment, clean_history,
-    pending_backup,
+    BackupSince, ChainFile, ChosenTables, HistoryKept, Increment, RestoreOptions, back_up_increment,
+    clean_history, pending_backup,
 };
-use farbird_engine::session::Interrupt;
+use farbird_engine::session::{Interrupt, Tool};
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{StartItem, StartValue, spb};
 
-use super::access::attach;
+use super::access::{attach, check_may_create};
 use super::backup::{CLIENT_BUFFER_BYTES, FILE_BUFFER_BYTES, STDOUT, open_backup};
 use super::pipe::{Pipe, PipeMessages, PipeOutput};
 use super::task::{Running, run};
@@ -132,8 +132,10 @@ pub(super) fn start_backup(
     let Arguments { database, files, since, kept } = Arguments::of(items)?;
     let [file] =
         <[String; 1]>::try_from(files).map_err(|_| super::backup::unsupported("more than one file"))?;
-    let attachment = attach(shared, identity, &database, "USE_NBACKUP_UTILITY")?;
+    let attachment = attach(shared, identity, &database, Tool::Nbackup)?;
     if file == STDOUT {
+        // The file goes to whoever asks, with all rows.
+        attachment.check_may_read(&ChosenTables::default())?;
         return Ok(run(shared, BACKUP, true, attachment.interrupt(), move |pipe, interrupt| {
             let out = BufWriter::with_capacity(CLIENT_BUFFER_BYTES, PipeOutput(Arc::clone(pipe)));
             let made = write(&attachment, &since, out, &file, interrupt)?;
@@ -202,9 +204,7 @@ pub(super) fn start_restore(
         return Err(Error::new(CLEANED_BY_BACKUPS));
     }
     let Arguments { database, files, .. } = Arguments::of(items)?;
-    if !identity.admin {
-        return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(database));
-    }
+    check_may_create(shared, identity, &database, false)?;
     let target = shared.locations.resolve(&database)?;
     let open = |file: &String| -> Result<ChainFile<File>> {
         let opened = open_backup(shared, file);

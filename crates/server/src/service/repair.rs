@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use farbird_engine::check::{DamageKind, DatabaseReport};
 use farbird_engine::maintenance::Maintenance;
-use farbird_engine::session::Interrupt;
+use farbird_engine::session::{Interrupt, Tool};
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{StartItem, StartValue, spb};
 
@@ -23,9 +23,6 @@ use crate::shared::Shared;
 /// Items of isc_info_svc_limbo_trans: a transaction's number, in four bytes or in eight.
 const SINGLE: u8 = 19;
 const SINGLE_64: u8 = 47;
-
-/// Whom the privilege to repair is asked by.
-const PRIVILEGE: &str = "USE_GFIX_UTILITY";
 
 /// As Firebird names the service.
 const NAME: &str = "Repair Database";
@@ -126,7 +123,7 @@ fn decide(
     lists: bool,
     decisions: Vec<Decision>,
 ) -> Result<Vec<u64>> {
-    let mut attachment = attach(shared, identity, database, PRIVILEGE)?;
+    let mut attachment = attach(shared, identity, database, Tool::Gfix)?;
     for Decision { id, commits } in decisions {
         let transaction = attachment.reconnect_transaction(id)?;
         match commits {

@@ -13,6 +13,7 @@ use farbird_engine::session::Interrupt;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::spb;
 
+use super::access::check_may_create;
 use super::backup::{Arguments, FILE_BUFFER_BYTES, Messages, open_backup, unsupported};
 use super::pipe::PipeInput;
 use super::task::{Running, run};
@@ -48,9 +49,7 @@ pub(super) fn start_restore(
         no_validity: arguments.has(spb::restore::NO_VALIDITY),
     };
     let Arguments { database, file, more_files, verbose, .. } = arguments;
-    if !identity.admin {
-        return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(database));
-    }
+    check_may_create(shared, identity, &database, options.replace)?;
     let target = shared.locations.resolve(&database)?;
     let from_client = file == STDIN;
     let mut files = Vec::new();

@@ -57,7 +57,8 @@ pub(super) fn start(
     };
     let name = text(items, tag::NAME).unwrap_or_default();
     let traces = Arc::clone(shared.engine.traces());
-    let session = traces.start(&name, &identity.user, identity.admin, reader, configuration)?;
+    let who = (identity.user.as_str(), identity.role.clone());
+    let session = traces.start(&name, who, identity.admin, reader, configuration)?;
     let reading = Reading { traces, session };
     tracing::info!(user = identity.user, session = reading.session.id, name, "trace session started");
     Ok(run(shared, NAME, true, Arc::new(Interrupt::new()), move |pipe, interrupt| {

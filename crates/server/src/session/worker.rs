@@ -11,6 +11,7 @@ use std::time::Duration;
 use farbird_engine::api::{AttachOptions, ClientDescription};
 use farbird_engine::attachment::Attachment;
 use farbird_engine::maintenance::Maintenance;
+use farbird_engine::session::Tool;
 use farbird_engine::session::external::ExternalCaller;
 use farbird_engine::users::UserDirectory;
 use farbird_types::{Error, Result, isc};
@@ -693,7 +694,7 @@ impl Worker {
         let engine = &self.shared.engine;
         let users: Arc<dyn UserDirectory> = Arc::clone(&self.shared.security) as Arc<dyn UserDirectory>;
         match kind {
-            AttachKind::Create if !identity.admin => {
+            AttachKind::Create if !self.may_create(identity, path, parameters)? => {
                 Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(name))
             }
             AttachKind::Create => match &parameters.gbak {
@@ -716,6 +717,12 @@ impl Worker {
         }
     }
 
+    /// Whether somebody may create a database. What is there is replaced by administrators only: it may be another's.
+    fn may_create(&self, identity: &Identity, path: &Path, parameters: &DatabaseParameters) -> Result<bool> {
+        let replaces = parameters.create.overwrite && path.exists();
+        Ok(identity.admin || (!replaces && self.shared.security.may_create_databases(&identity.user)?))
+    }
+
     fn client_description(&self, parameters: &DatabaseParameters, identity: &Identity) -> ClientDescription {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let choice = self.negotiated.choice;
@@ -731,7 +738,11 @@ impl Worker {
             authentication: identity.plugin.name().to_owned(),
             wire_crypt: self.negotiated.cipher.map_or("", CryptPlugin::name).to_owned(),
             wire_compressed: choice.is_some_and(|choice| choice.compress),
-            is_maintenance: parameters.is_gfix,
+            tool: match (parameters.is_gfix, &parameters.gbak) {
+                (true, _) => Some(Tool::Gfix),
+                (false, Some(_)) => Some(Tool::Gbak),
+                (false, None) => None,
+            },
             leaves_when_told: true,
             parallel_workers: parameters.parallel_workers(),
             caller: self.caller_of_session(parameters, identity),

@@ -19,6 +19,7 @@ mod login;
 mod maintenance;
 mod mappings;
 mod nbackup;
+mod privileges;
 mod robustness;
 mod scrolling;
 mod services;

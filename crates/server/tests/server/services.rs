@@ -10,9 +10,15 @@ use crate::common::{Client, Login, TestServer};
 
 /// A connection to the services manager.
 pub(crate) fn manager(server: &TestServer, login: &Login) -> Client {
+    manager_in_role(server, login, "")
+}
+
+/// As [`manager`], in a role.
+pub(crate) fn manager_in_role(server: &TestServer, login: &Login, role: &str) -> Client {
     let mut client = Client::log_in(server.address, login).unwrap();
     let mut parameters = ClumpletWriter::spb_attach();
     parameters.text(spb::USER_NAME, &login.user);
+    parameters.text(spb::SQL_ROLE_NAME, role);
     let parameters = parameters.into_bytes();
     let attach = Attach { database: Handle::NONE, file: b"service_mgr".to_vec(), parameters };
     client.ask(Request::ServiceAttach(attach)).unwrap();
@@ -293,7 +299,8 @@ fn services_tell_nothing_of_files_to_whoever_may_not_read_them() {
             .map(|name| start(&mut eve, action::BACKUP, name, "stdout", &[]).unwrap_err())
             .collect();
     assert!(refusals.iter().all(|refusal| *refusal == refusals[0]), "{refusals:?}");
-    assert_eq!(refusals[0].gds_code(), isc::MISS_PRVLG);
+    assert_eq!(refusals[0].gds_code(), isc::ADM_TASK_DENIED);
+    assert!(refusals[0].has(isc::MISS_PRVLG));
 
     // Attached, she sees the file's name and no folder, in answers and in errors.
     let mut client = Client::log_in(server.address, &login("eve", "eve")).unwrap();

@@ -48,7 +48,7 @@ fn said(client: &mut Client) -> Option<String> {
 }
 
 /// What a service says until `end` is in it.
-fn said_until(client: &mut Client, end: &str) -> String {
+pub(crate) fn said_until(client: &mut Client, end: &str) -> String {
     let mut text = String::new();
     while !text.contains(end) {
         text += &said(client).unwrap_or_else(|| panic!("it has ended without {end}: {text}"));

@@ -32,7 +32,7 @@ use log::Log;
 pub use parameter::TracedParameter;
 pub use record::{Outcome, TableWork, TracedStatement, TracedTransaction, TracedTrigger, Work};
 pub use settings::{CompilePattern, Configuration, Event, Matcher, Settings};
-pub use tracer::{Tracer, Watched};
+pub use tracer::{MayWatch, Tracer, Watched};
 
 /// Most sessions at a time, and most of one user who does not administer.
 const SESSIONS_MAX: usize = 64;
@@ -62,6 +62,8 @@ pub struct TraceSession {
     pub name: String,
     /// Who has started it.
     pub user: String,
+    /// In which role.
+    pub role: Option<String>,
     /// Whether that user administers the server.
     pub is_admin: bool,
     /// When it was started.
@@ -123,7 +125,7 @@ impl Traces {
     pub fn start(
         &self,
         name: &str,
-        user: &str,
+        (user, role): (&str, Option<String>),
         is_admin: bool,
         reader: u64,
         configuration: Configuration,
@@ -142,6 +144,7 @@ impl Traces {
             id: state.started,
             name: name.to_owned(),
             user: user.to_owned(),
+            role,
             is_admin,
             started_at: clock::utc(),
             reader,

@@ -83,7 +83,12 @@ pub struct Tracer {
     wanted: AtomicU32,
     watches: Mutex<Vec<Watch>>,
     interrupt: Arc<Interrupt>,
+    /// Whether somebody, in a role, may watch whoever is attached (TRACE_ANY_ATTACHMENT).
+    may_watch: Option<Box<MayWatch>>,
 }
+
+/// Says whether a user, in a role, may watch all attachments of a database.
+pub type MayWatch = dyn Fn(&str, Option<&str>) -> bool + Send + Sync;
 
 /// A session that watches, and what it shows.
 pub(super) struct Watch {
@@ -101,7 +106,14 @@ impl Tracer {
             wanted: AtomicU32::new(0),
             watches: Mutex::default(),
             interrupt,
+            may_watch: None,
         }
+    }
+
+    /// As it is, for others too whom the database lets watch all of its attachments.
+    pub fn watched_by(mut self, may_watch: Box<MayWatch>) -> Tracer {
+        self.may_watch = Some(may_watch);
+        self
     }
 
     /// The tracer of what nobody can watch.
@@ -142,7 +154,12 @@ impl Tracer {
     fn shown_to(&self, session: &TraceSession) -> Option<Arc<Settings>> {
         match &self.watched {
             Watched::Attachment { id, path, name, owner, user, .. } => {
-                if !(session.is_admin || session.user == *user || session.user == *owner) {
+                let has_privilege = || {
+                    let may_watch = self.may_watch.as_ref();
+                    may_watch.is_some_and(|may_watch| may_watch(&session.user, session.role.as_deref()))
+                };
+                let is_concerned = session.is_admin || session.user == *user || session.user == *owner;
+                if !is_concerned && !has_privilege() {
                     return None;
                 }
                 // Where a database lies is for administrators.
