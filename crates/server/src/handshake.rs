@@ -38,6 +38,13 @@ pub(crate) struct Identity {
     pub(crate) session_key: Option<[u8; SESSION_KEY_BYTES]>,
 }
 
+impl Identity {
+    /// The same in another role, if one is said.
+    pub(crate) fn in_role(&self, role: Option<String>) -> Identity {
+        Identity { role: role.or_else(|| self.role.clone()), ..self.clone() }
+    }
+}
+
 /// What a step of a login led to.
 pub(crate) enum Step {
     /// The client must go on with this plugin, given this data. No data: it must begin with the plugin.

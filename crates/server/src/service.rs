@@ -196,8 +196,9 @@ impl ServiceSession {
         self.running = None;
         match service {
             action::BACKUP => {
-                self.running =
-                    Some(backup::start_backup(&self.shared, &self.identity, self.arguments(items, false)?)?);
+                let arguments = self.arguments(items, false)?;
+                let identity = self.identity.in_role(arguments.role.clone());
+                self.running = Some(backup::start_backup(&self.shared, &identity, arguments)?);
             }
             action::RESTORE => {
                 self.running =

@@ -51,6 +51,8 @@ pub(super) struct Arguments {
     /// Patterns of tables whose rows are left out, and of those whose rows are taken.
     pub(super) skipped: Option<String>,
     pub(super) included: Option<String>,
+    /// The role in which it is done, if gbak's command line says one.
+    pub(super) role: Option<String>,
 }
 
 impl Arguments {

@@ -32,6 +32,7 @@ enum Meaning {
     Bit(u32),
     SkipData,
     IncludeData,
+    Role,
     Unsupported,
 }
 
@@ -44,7 +45,7 @@ const SWITCHES: [(&str, usize, Meaning); 47] = [
     ("CRYPT", 3, Meaning::Unsupported),
     ("CREATE_DATABASE", 1, Meaning::Create),
     ("REPLACE_DATABASE", 3, Meaning::Replace),
-    ("ROLE", 2, Meaning::Value),
+    ("ROLE", 2, Meaning::Role),
     ("RECREATE_DATABASE", 1, Meaning::Recreate),
     ("VERBINT", 5, Meaning::VerboseValue),
     ("VERIFY", 1, Meaning::Verbose),
@@ -142,11 +143,13 @@ pub(super) fn parse(line: &[u8], restores: bool) -> Result<Arguments> {
                 };
             }
             Meaning::Bit(bit) => arguments.options |= bit,
-            Meaning::SkipData => {
-                arguments.skipped = Some(words.next().ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?);
-            }
-            Meaning::IncludeData => {
-                arguments.included = Some(words.next().ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?);
+            Meaning::SkipData | Meaning::IncludeData | Meaning::Role => {
+                let said = Some(words.next().ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?);
+                match found {
+                    Meaning::SkipData => arguments.skipped = said,
+                    Meaning::IncludeData => arguments.included = said,
+                    _ => arguments.role = said,
+                }
             }
             Meaning::Unsupported => return Err(unsupported(&format!("gbak -{switch}"))),
         }
@@ -201,7 +204,8 @@ mod tests {
             spb::restore::CREATE | spb::restore::DEACTIVATE_IDX | spb::restore::NO_VALIDITY
         );
         assert_eq!((restore.skipped.as_deref(), restore.included), (Some("LOG%"), None));
-        let backup = parse(&line(&["-b", "-m", "-inc", "A|B", "d", "f"]), false).unwrap();
+        let backup = parse(&line(&["-b", "-m", "-role", "R", "-inc", "A|B", "d", "f"]), false).unwrap();
+        assert_eq!(backup.role.as_deref(), Some("R"));
         assert!(backup.has(u32::from(spb::backup::METADATA_ONLY)));
         assert_eq!(backup.included.as_deref(), Some("A|B"));
     }

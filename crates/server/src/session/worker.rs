@@ -276,10 +276,10 @@ impl Worker {
 
     fn connect(&mut self, connect: &Connect) -> Stage {
         // An address that an edge tells proves nothing.
-        if self.introduction.is_none() {
-            if let Some((caller, password)) = self.shared.external_callers.take(self.peer) {
-                (self.caller, self.one_time_password) = (Some(caller), password);
-            }
+        if self.introduction.is_none()
+            && let Some((caller, password)) = self.shared.external_callers.take(self.peer)
+        {
+            (self.caller, self.one_time_password) = (Some(caller), password);
         }
         let Some(choice) = connect.choose(PROTOCOL_NEWEST) else {
             self.output.reply(&Reply::Reject);

@@ -7,7 +7,7 @@ use farbird_wire::packet::Request;
 use farbird_wire::protocol::Handle;
 
 use crate::common::{Client, Login, TestServer};
-use crate::services::{ask_sending, login, manager_in_role};
+use crate::services::{ask_sending, login, manager_in_role, manager_with};
 use crate::traces::said_until;
 
 /// Roles by the privileges that they have.
@@ -74,6 +74,14 @@ fn roles_with_a_tools_privilege_may_use_it_by_the_services() {
     assert!(error.has(isc::NO_PRIV), "{error}");
     run(&server, "BACKS_UP_AND_READS", back_up("a.fbb")).unwrap();
     assert!(server.data().join("a.fbb").exists());
+    // gbak -se says its role with its other arguments.
+    let words = ["-b", "-role", "BACKS_UP_AND_READS", "t.fbd", "b.fbb"];
+    let words: Vec<Vec<u8>> = words.iter().map(|word| [&[0xFF], word.as_bytes(), &[0xFF]].concat()).collect();
+    let mut gbak = manager_with(&server, &login("ANA", "first"), &[(spb::COMMAND_LINE, &words.join(&b' '))]);
+    let start = Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: vec![action::BACKUP] };
+    gbak.ask(start).unwrap();
+    while ask_sending(&mut gbak, &[2], &[spb::info::LINE]).unwrap() != [spb::info::LINE, 0, 0, 1] {}
+    assert!(server.data().join("b.fbb").exists());
 
     let level = |name| block(action::NBAK, &[&file(spb::nbackup::FILE, name)]);
     assert_missing(run(&server, "BACKS_UP", level("a.fbn")), "USE_NBACKUP_UTILITY");

@@ -10,15 +10,22 @@ use crate::common::{Client, Login, TestServer};
 
 /// A connection to the services manager.
 pub(crate) fn manager(server: &TestServer, login: &Login) -> Client {
-    manager_in_role(server, login, "")
+    manager_with(server, login, &[])
 }
 
 /// As [`manager`], in a role.
 pub(crate) fn manager_in_role(server: &TestServer, login: &Login, role: &str) -> Client {
+    manager_with(server, login, &[(spb::SQL_ROLE_NAME, role.as_bytes())])
+}
+
+/// As [`manager`], with further items.
+pub(crate) fn manager_with(server: &TestServer, login: &Login, items: &[(u8, &[u8])]) -> Client {
     let mut client = Client::log_in(server.address, login).unwrap();
     let mut parameters = ClumpletWriter::spb_attach();
     parameters.text(spb::USER_NAME, &login.user);
-    parameters.text(spb::SQL_ROLE_NAME, role);
+    for (tag, value) in items {
+        parameters.bytes(*tag, value);
+    }
     let parameters = parameters.into_bytes();
     let attach = Attach { database: Handle::NONE, file: b"service_mgr".to_vec(), parameters };
     client.ask(Request::ServiceAttach(attach)).unwrap();
