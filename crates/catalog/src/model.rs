@@ -166,6 +166,9 @@ pub struct Relation {
     /// For views: the tables of its FROM.
     #[serde(default)]
     pub view_contexts: Vec<ViewContext>,
+    /// For views: whether the source is shown to nobody, since RDB$VIEW_SOURCE was set to NULL.
+    #[serde(default)]
+    pub source_hidden: bool,
     /// STORAGE CODEC, for tables that say: the text form of a [`farbird_store::CodecId`].
     #[serde(default)]
     pub codec: Option<String>,
@@ -410,6 +413,9 @@ pub struct Domain {
     pub array: Option<Arc<ArrayShape>>,
     /// NOT NULL.
     pub not_null: bool,
+    /// Whether ALTER DOMAIN has dropped NOT NULL, after which RDB$NULL_FLAG is 0; before it is NULL.
+    #[serde(default)]
+    pub null_allowed: bool,
     /// Default as written, from DEFAULT on.
     pub default_source: Option<String>,
     /// `CHECK (...)` as written, over VALUE.
@@ -481,6 +487,9 @@ pub struct Routine {
     /// Where `source` begins in the CREATE text: error stacks count lines from that text's beginning.
     #[serde(default)]
     pub source_start: SourceStart,
+    /// Whether the source is shown to nobody: RDB$PROCEDURE_SOURCE or RDB$FUNCTION_SOURCE was set to NULL.
+    #[serde(default)]
+    pub source_hidden: bool,
     /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default. For routines of a package: the package's.
     pub sql_security_definer: Option<bool>,
     /// RDB$DESCRIPTION.
@@ -613,6 +622,12 @@ pub struct Package {
     pub header_source: String,
     /// BEGIN to END of the body, as RDB$PACKAGE_BODY_SOURCE keeps it; kept when the header changes.
     pub body_source: Option<String>,
+    /// Whether the header is shown to nobody: RDB$PACKAGE_HEADER_SOURCE was set to NULL.
+    #[serde(default)]
+    pub header_hidden: bool,
+    /// Whether the body is shown to nobody: RDB$PACKAGE_BODY_SOURCE was set to NULL.
+    #[serde(default)]
+    pub body_hidden: bool,
     /// RDB$VALID_BODY_FLAG: whether the body fits the header; none without a body.
     pub body_is_valid: Option<bool>,
     /// Its procedures, in the order of header and body.
@@ -716,6 +731,9 @@ pub struct Trigger {
     /// Where `source` begins in the CREATE text: error stacks count lines from that text's beginning.
     #[serde(default)]
     pub source_start: SourceStart,
+    /// Whether the source is shown to nobody: RDB$TRIGGER_SOURCE was set to NULL.
+    #[serde(default)]
+    pub source_hidden: bool,
     /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default.
     pub sql_security_definer: Option<bool>,
     /// RDB$DESCRIPTION.

@@ -149,6 +149,21 @@ pub fn is_live(relation: &Relation) -> bool {
     relation.kind == RelationKind::System && relation.name.starts_with("MON$")
 }
 
+/// The columns of a system table with sources of definitions, which can be set to NULL: that hides them.
+pub fn source_columns(relation: &Relation) -> &'static [&'static str] {
+    if relation.kind != RelationKind::System {
+        return &[];
+    }
+    match relation.name.as_str() {
+        "RDB$RELATIONS" => &["RDB$VIEW_SOURCE"],
+        "RDB$TRIGGERS" => &["RDB$TRIGGER_SOURCE"],
+        "RDB$PROCEDURES" => &["RDB$PROCEDURE_SOURCE"],
+        "RDB$FUNCTIONS" => &["RDB$FUNCTION_SOURCE"],
+        "RDB$PACKAGES" => &["RDB$PACKAGE_HEADER_SOURCE", "RDB$PACKAGE_BODY_SOURCE"],
+        _ => &[],
+    }
+}
+
 /// What a statement that would change a system table is told.
 ///
 /// `operation` is INSERT, UPDATE or DELETE.
@@ -170,6 +185,7 @@ fn empty_relation(name: &str, id: u32) -> Relation {
         description: None,
         sql_security_definer: None,
         view_contexts: Vec::new(),
+        source_hidden: false,
         codec: None,
         layout: LayoutCache::default(),
     }

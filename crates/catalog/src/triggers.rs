@@ -69,6 +69,7 @@ mod tests {
             inactive: false,
             source: String::new(),
             source_start: Default::default(),
+            source_hidden: false,
             sql_security_definer: None,
             description: None,
         }

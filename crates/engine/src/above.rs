@@ -32,6 +32,16 @@ impl SystemTables for Engine {
     fn stop(&self, relation: &Relation, row: &[Value], context: &ExecutionContext<'_>) -> Result<()> {
         system::stop(context, relation, row)
     }
+
+    fn change(
+        &self,
+        relation: &Relation,
+        old: &[Value],
+        new: &[Value],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        system::change(context, relation, old, new)
+    }
 }
 
 impl Definitions for Engine {

@@ -6,7 +6,8 @@
 //! A statement goes through its rows as they were when it began. What its own triggers and cascades have made meanwhile of
 //! a row that it comes to is found out here: see [`update`] and [`delete`].
 
-use farbird_catalog::system_tables::is_live;
+use farbird_catalog::RelationKind;
+use farbird_catalog::system_tables::{is_live, refuse_change};
 use farbird_catalog::triggers::TriggerMoment;
 use farbird_expression::{ExecutionContext, Expression, FiredRows};
 use farbird_plan::modification::{InsertRow, Target};
@@ -97,9 +98,13 @@ pub(crate) fn new_row(
     Ok(new)
 }
 
-/// Rows about the live server are neither made nor changed.
-fn check_writable(target: &Target) -> Result<()> {
-    if is_live(&target.relation) { Err(Error::new(isc::READ_ONLY)) } else { Ok(()) }
+/// Rows of system tables are not made.
+fn check_insertable(target: &Target) -> Result<()> {
+    match target.relation.kind {
+        RelationKind::System if is_live(&target.relation) => Err(Error::new(isc::READ_ONLY)),
+        RelationKind::System => Err(refuse_change("INSERT", &target.relation.name)),
+        _ => Ok(()),
+    }
 }
 
 /// Inserts a row; `new` is as it was stored afterwards.
@@ -110,7 +115,7 @@ pub(crate) fn insert(
 ) -> Change<Option<RowId>> {
     let relation = &target.relation;
     let mut number = None;
-    check_writable(target)?;
+    check_insertable(target)?;
     if target.triggers.before_insert {
         context.above.routines.fire_triggers(
             relation,
@@ -159,7 +164,10 @@ pub(crate) fn update(
     context: &mut ExecutionContext<'_>,
 ) -> Change<bool> {
     let relation = &target.relation;
-    check_writable(target)?;
+    if relation.kind == RelationKind::System {
+        context.above.system_tables.change(relation, old, new, context)?;
+        return Ok(true);
+    }
     let mut later = later_change(target, row, context)?;
     if later == Some(LaterChange::Deleted) {
         return Ok(false);
@@ -226,6 +234,9 @@ pub(crate) fn delete(
     if is_live(relation) {
         context.above.system_tables.stop(relation, old, context)?;
         return Ok(true);
+    }
+    if relation.kind == RelationKind::System {
+        return Err(refuse_change("DELETE", &relation.name).into());
     }
     let mut later = later_change(target, row, context)?;
     if later == Some(LaterChange::Deleted) {

@@ -417,6 +417,18 @@ pub trait SystemTables: Sync {
     /// # Errors
     /// `read_only` for tables that show nothing to be stopped.
     fn stop(&self, relation: &Relation, row: &[Value], context: &ExecutionContext<'_>) -> Result<()>;
+
+    /// UPDATE of a row: sources of definitions are hidden by NULL.
+    ///
+    /// # Errors
+    /// `read_only` for tables about the live server, `protect_sys_tab` for whatever else is changed.
+    fn change(
+        &self,
+        relation: &Relation,
+        old: &[Value],
+        new: &[Value],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()>;
 }
 
 /// Whoever executes definitions.

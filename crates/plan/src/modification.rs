@@ -5,8 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use farbird_catalog::system_tables::is_live;
-use farbird_catalog::{Access, ReferentialAction, Relation};
+use farbird_catalog::{Access, ReferentialAction, Relation, RelationKind};
 use farbird_expression::{BoundExpression, Expression, FrameSize};
 use farbird_session::ColumnDescription;
 use farbird_store::{IndexId, RelationLayout, SequenceId};
@@ -56,6 +55,11 @@ impl ModifyPlan {
     /// As [`crate::identity`].
     pub fn identity(&self) -> usize {
         std::ptr::from_ref(self) as usize
+    }
+
+    /// Whether its rows are those of a system table, which hides sources of definitions.
+    pub fn changes_definitions(&self) -> bool {
+        self.action.target().relation.kind == RelationKind::System
     }
 }
 
@@ -322,7 +326,7 @@ impl Target {
     /// Whether to delete a row is that and nothing else: nothing fires, and nothing refers to it.
     pub fn deletes_alone(&self) -> bool {
         self.stored
-            && !is_live(&self.relation)
+            && self.relation.kind != RelationKind::System
             && !self.triggers.before_delete
             && !self.triggers.after_delete
             && self.references.is_empty()
@@ -333,7 +337,7 @@ impl Target {
     pub fn updates_alone(&self, assignments: &[(usize, Expression)]) -> bool {
         let is_assigned = |slots: &[usize]| assignments.iter().any(|(slot, _)| slots.contains(slot));
         self.stored
-            && !is_live(&self.relation)
+            && self.relation.kind != RelationKind::System
             && !self.triggers.before_update
             && !self.triggers.after_update
             && !self.foreign_keys.iter().any(|rule| is_assigned(&rule.slots))
@@ -347,7 +351,7 @@ impl Target {
     pub fn inserts_alone(&self, row: &InsertRow) -> bool {
         let missing = || row.missing.iter().filter_map(|slot| self.columns.get(*slot)?.as_ref());
         self.stored
-            && !is_live(&self.relation)
+            && self.relation.kind != RelationKind::System
             && !self.triggers.before_insert
             && !self.triggers.after_insert
             && !self.foreign_keys.iter().any(|rule| rule.parent.id == self.relation.id)

@@ -59,6 +59,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateDomain) -> Result<
         segment_size: declared.segment_size,
         array: declared.array,
         not_null: ast.not_null,
+        null_allowed: false,
         default_source,
         check_source: ast.check.as_ref().map(|check| check.source.text.clone()),
         description: None,
@@ -124,6 +125,7 @@ fn apply(editor: &Editor<'_, '_>, domain: &mut Domain, change: &DomainChange) ->
         DomainChange::DropNotNull => {
             check_no_primary_key(&editor.catalog(), &domain.name)?;
             domain.not_null = false;
+            domain.null_allowed = true;
         }
         DomainChange::AddCheck(check) => {
             if domain.check_source.is_some() {

@@ -27,6 +27,12 @@ impl<'e, 'a> Editor<'e, 'a> {
         self.context.transaction.current_catalog()
     }
 
+    /// Sees what others have committed meanwhile.
+    pub(super) fn refresh(&self) {
+        let committed = self.context.database.catalog();
+        self.context.transaction.catalog.lock().refresh(&committed);
+    }
+
     /// Numbers and names for new objects.
     pub(super) fn counters(&self) -> Counters<'a> {
         Counters::new(&self.context.database.store)

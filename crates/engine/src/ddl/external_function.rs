@@ -38,6 +38,7 @@ pub(super) fn declare(editor: &mut Editor<'_, '_>, ast: &DeclareExternalFunction
         deterministic: false,
         source: String::new(),
         source_start: SourceStart::default(),
+        source_hidden: false,
         sql_security_definer: None,
         description: None,
         engine: RoutineEngine::Library(declared),

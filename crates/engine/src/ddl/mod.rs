@@ -20,6 +20,7 @@
 //! | `external_table` | what the definitions of external tables may say |
 //! | `external_pool` | the pool of connections to other databases |
 //! | `comment` | COMMENT ON |
+//! | `hidden_source` | sources that are no longer shown |
 //! | `drop` | DROP of anything but packages |
 //! | `watched` | DDL triggers |
 //! | `error` | the statuses |
@@ -43,6 +44,7 @@ mod external_function;
 mod external_pool;
 mod external_table;
 mod following;
+pub(crate) mod hidden_source;
 mod index;
 mod mapping;
 mod package;

@@ -42,6 +42,8 @@ pub(super) fn define_header(editor: &mut Editor<'_, '_>, ast: &DefinePackage) ->
         owner: kept.as_ref().map_or_else(|| editor.user().to_owned(), |kept| kept.owner.clone()),
         header_source: ast.source.text.clone(),
         body_source: kept.as_ref().and_then(|kept| kept.body_source.clone()),
+        header_hidden: false,
+        body_hidden: kept.as_ref().is_some_and(|kept| kept.body_hidden),
         body_is_valid: kept.as_ref().and_then(|kept| kept.body_is_valid).map(|_| false),
         procedures: Vec::new(),
         functions: Vec::new(),
@@ -108,6 +110,7 @@ pub(super) fn define_body(editor: &mut Editor<'_, '_>, ast: &DefinePackageBody) 
         }
     }
     package.body_source = Some(ast.source.text.clone());
+    package.body_hidden = false;
     package.body_is_valid = Some(true);
     check_uses_of_declared(editor, ast, &package)?;
     editor.put(CatalogObject::Package(Arc::new(package)))
@@ -145,6 +148,7 @@ pub(super) fn drop_body(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
     rights::check_ddl(editor.context, ObjectKind::Package, DdlAction::Drop, name)?;
     let mut package = without_body(package);
     package.body_source = None;
+    package.body_hidden = false;
     package.body_is_valid = None;
     editor.put(CatalogObject::Package(Arc::new(package)))
 }
@@ -293,6 +297,7 @@ impl Shape {
             deterministic: self.deterministic,
             source: String::new(),
             source_start: SourceStart::default(),
+            source_hidden: false,
             sql_security_definer: package.sql_security_definer,
             description: None,
             engine: RoutineEngine::Psql,

@@ -133,6 +133,7 @@ pub(super) fn new_relation(
         description: None,
         sql_security_definer: sql_security.map(|security| security == SqlSecurity::Definer),
         view_contexts: Vec::new(),
+        source_hidden: false,
         codec: None,
         layout: LayoutCache::default(),
     })

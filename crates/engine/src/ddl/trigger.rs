@@ -67,6 +67,7 @@ fn new_trigger(editor: &Editor<'_, '_>, ast: &DefineTrigger) -> Result<Trigger> 
         inactive: ast.active == Some(false),
         source: ast.source.text.clone(),
         source_start: start_of(&ast.source),
+        source_hidden: false,
         sql_security_definer: ast.sql_security.and_then(definer_after),
         description: None,
     })
@@ -114,6 +115,7 @@ fn alter(editor: &mut Editor<'_, '_>, ast: &DefineTrigger, existing: &Arc<Trigge
         body_of(definition)?;
         trigger.source.clone_from(&ast.source.text);
         trigger.source_start = start_of(&ast.source);
+        trigger.source_hidden = false;
     }
     store(editor, trigger)
 }

@@ -46,7 +46,8 @@ fn create(editor: &mut Editor<'_, '_>, ast: &DefineView) -> Result<()> {
 /// Replaces a view's query; privileges, triggers and comments stay. Columns that others use must stay too.
 fn alter(editor: &mut Editor<'_, '_>, ast: &DefineView, existing: &Arc<Relation>) -> Result<()> {
     rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &existing.name)?;
-    let mut relation = Relation { kind: kind(ast), columns: Vec::new(), ..Relation::clone(existing) };
+    let kept = Relation::clone(existing);
+    let mut relation = Relation { kind: kind(ast), columns: Vec::new(), source_hidden: false, ..kept };
     relation.formats.clear();
     relation.next_field_id = 0;
     check_shows_not_itself(editor, &existing.name, &ast.source.text)?;

@@ -56,7 +56,7 @@ pub(super) fn triggers(rows: &mut RowSet<'_, '_, '_>) {
             .optional_text("RDB$RELATION_NAME", trigger.relation.as_deref())
             .number("RDB$TRIGGER_SEQUENCE", trigger.position)
             .number("RDB$TRIGGER_TYPE", i64::try_from(trigger.trigger_type).unwrap_or(i64::MAX))
-            .blob("RDB$TRIGGER_SOURCE", Some(&trigger.source))
+            .blob("RDB$TRIGGER_SOURCE", Some(&trigger.source).filter(|_| !trigger.source_hidden))
             .program("RDB$TRIGGER_BLR", true, || program::of_trigger(&catalog, trigger))
             .blob("RDB$DESCRIPTION", trigger.description.as_deref())
             .flag("RDB$TRIGGER_INACTIVE", trigger.inactive)
@@ -154,7 +154,7 @@ fn all_functions(catalog: &Catalog) -> impl Iterator<Item = &Arc<Routine>> {
 /// The text of a routine; that of one in a package is the package's.
 fn own_source(routine: &Routine) -> Option<&str> {
     let own = routine.package.is_none().then_some(routine.source.as_str());
-    own.filter(|source| !source.is_empty())
+    own.filter(|source| !source.is_empty() && !routine.source_hidden)
 }
 
 /// What tells of the package that a routine is in. SQL SECURITY is the package's too.
@@ -177,8 +177,11 @@ pub(super) fn packages(rows: &mut RowSet<'_, '_, '_>) {
         let is_system = package.is_system();
         rows.row()
             .text("RDB$PACKAGE_NAME", &package.name)
-            .blob("RDB$PACKAGE_HEADER_SOURCE", Some(&package.header_source).filter(|_| !is_system))
-            .blob("RDB$PACKAGE_BODY_SOURCE", package.body_source.as_deref())
+            .blob(
+                "RDB$PACKAGE_HEADER_SOURCE",
+                Some(&package.header_source).filter(|_| !is_system && !package.header_hidden),
+            )
+            .blob("RDB$PACKAGE_BODY_SOURCE", package.body_source.as_deref().filter(|_| !package.body_hidden))
             .text("RDB$OWNER_NAME", &package.owner)
             .flag("RDB$SYSTEM_FLAG", is_system)
             .blob("RDB$DESCRIPTION", package.description.as_deref())

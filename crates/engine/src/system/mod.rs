@@ -8,11 +8,13 @@
 //! | `definitions` | the tables themselves, their domains, indexes and triggers |
 //! | `rows` | which rows a table has |
 //! | `row_set` | rows while they are made |
+//! | `change` | what UPDATE does to rows: it hides sources |
 //! | `restored` | what gbak has stored, to itself |
 //! | `tables`, `keys`, `code`, `access`, `constants`, `counters`, `monitor`, `statistics`, `watch` | the rows, by subject |
 //! | `type_numbers` | types as RDB$FIELDS shows them |
 
 mod access;
+mod change;
 mod code;
 mod constants;
 mod counters;
@@ -27,6 +29,7 @@ mod tables;
 mod type_numbers;
 mod watch;
 
+pub(crate) use change::change;
 pub(crate) use counters::{of_session, pages_of};
 pub(crate) use monitor::stop;
 pub(crate) use restored::rows;

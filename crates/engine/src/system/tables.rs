@@ -129,8 +129,11 @@ pub(super) fn relations(rows: &mut RowSet<'_, '_, '_>) {
         }
         if let RelationKind::View { source, .. } = &relation.kind {
             let catalog = Arc::clone(&rows.catalog);
-            rows.blob("RDB$VIEW_SOURCE", Some(source))
-                .program("RDB$VIEW_BLR", true, || program::of_view(&catalog, &relation).map(|it| it.records));
+            rows.blob("RDB$VIEW_SOURCE", Some(source).filter(|_| !relation.source_hidden)).program(
+                "RDB$VIEW_BLR",
+                true,
+                || program::of_view(&catalog, &relation).map(|it| it.records),
+            );
         }
     }
 }
@@ -221,8 +224,8 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
                 program::of_default(&catalog, domain.default_source.as_deref()?)
             });
         rows.blob("RDB$DEFAULT_SOURCE", domain.default_source.as_deref());
-        if domain.not_null {
-            rows.number("RDB$NULL_FLAG", 1);
+        if domain.not_null || domain.null_allowed {
+            rows.flag("RDB$NULL_FLAG", domain.not_null);
         }
     }
     let mut seen: BTreeSet<String> = BTreeSet::new();

@@ -51,8 +51,10 @@ impl Binder<'_> {
         let Some(relation) = self.environment.catalog.relations.get(name.as_str()).cloned() else {
             return Err(unknown_table(name));
         };
-        if relation.kind == RelationKind::System && !is_live(&relation) {
-            return Err(refuse_change(operation(action), &relation.name));
+        // Others are refused at their rows: NULL hides a source.
+        let is_insert = action == ast::TriggerAction::Insert;
+        if relation.kind == RelationKind::System && is_insert && !is_live(&relation) {
+            return Err(refuse_change("INSERT", &relation.name));
         }
         let reference =
             ast::NamedTable { name: name.clone().into(), arguments: None, alias: table.alias.clone() };
@@ -362,15 +364,6 @@ impl Changed {
             Some(source) => RowOutline::Table { source, relation: &self.relation, fields },
             None => RowOutline::View { columns: &self.named.columns, relation: &self.relation, fields },
         }
-    }
-}
-
-/// What a statement does, as refusals name it.
-fn operation(action: ast::TriggerAction) -> &'static str {
-    match action {
-        ast::TriggerAction::Insert => "INSERT",
-        ast::TriggerAction::Update => "UPDATE",
-        ast::TriggerAction::Delete => "DELETE",
     }
 }
 
