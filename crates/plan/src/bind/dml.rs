@@ -64,8 +64,7 @@ fn insert_once(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Prepared
     };
     binder.rows_are_changed(&changed, &target, AccessPrivilege::Insert);
     let several = matches!(insert.source, ast::InsertSource::Query(_));
-    let new = RowSlot::at(0);
-    let returning = Returned { old: None, new: Some(new), ..Returned::of(&changed, new) };
+    let returning = Returned::of(&changed, RowSlot::at(0));
     let (returning, columns) = binder.bind_returning(insert.returning.as_ref(), returning)?;
     let is_alone = several && insert.returning.is_none() && target.inserts_alone(&row);
     let action = ModifyAction::Insert(InsertPlan { source, row, is_alone });
@@ -127,8 +126,7 @@ fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     binder.resolve_plan(delete.plan.as_ref(), false)?;
     let (source, _) = binder.plan_rows(outline, &mut [])?;
-    let old = RowSlot::at(0);
-    let returning = Returned { old: Some(old), new: None, ..Returned::of(&changed, old) };
+    let returning = Returned { is_deleted: true, ..Returned::of(&changed, RowSlot::at(0)) };
     let (returning, columns) = binder.bind_returning(delete.returning.as_ref(), returning)?;
     let action = ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked, is_alone });
     binder.prepared(StatementKind::Delete, action, returning, columns, positioned.is_none())
@@ -315,6 +313,7 @@ impl Returned {
             old: None,
             new: None,
             current,
+            is_deleted: false,
             others: Vec::new(),
             number: changed.source.map(|_| Expression::Column(slot_count(&changed.relation))),
             relation: changed.relation.id.0,

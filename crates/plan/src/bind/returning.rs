@@ -9,6 +9,7 @@ use farbird_types::Result;
 use crate::bind::binder::Binder;
 use crate::bind::namespace::{NamedTable, Namespace, RowKey, RowNumber, alias_of};
 use crate::bind::query::describe_column;
+use crate::bind::scope::unknown;
 use crate::bound::column::{ComputedRow, NamedValue, RowSlot};
 use crate::bound::query::Block;
 
@@ -16,10 +17,13 @@ use crate::bound::query::Block;
 pub(super) struct Returned {
     /// The columns of a row that begins at 0.
     pub(super) row: NamedTable,
+    /// Of what may update a row: elsewhere there are no OLD and NEW.
     pub(super) old: Option<RowSlot>,
     pub(super) new: Option<RowSlot>,
     /// What bare columns are of: the new row, or the deleted one.
     pub(super) current: RowSlot,
+    /// Whether bare columns are those of a row that is no more.
+    pub(super) is_deleted: bool,
     /// Other tables (of MERGE), over the same row.
     pub(super) others: Vec<NamedTable>,
     /// Where the changed row's number stands, if it is a stored table's.
@@ -36,9 +40,12 @@ impl Binder<'_> {
         returned: Returned,
     ) -> Result<(Vec<Expression>, Vec<ColumnDescription>)> {
         let Some(returning) = returning else { return Ok((Vec::new(), Vec::new())) };
+        // Only PSQL has variables.
+        if let Some(target) = returning.into.first().filter(|_| !self.variables.is_psql()) {
+            return Err(unknown(target.qualifier.as_ref(), &target.name));
+        }
         self.blocks = vec![Block::default()];
         let mut namespace = Namespace::new(0);
-        let is_deleted = returned.new.is_none();
         let row = |alias: &str, place: RowSlot, is_new: bool| {
             let number = returned.number.clone().map(|number| place.value(number));
             let row_key = number.map(|number| RowKey {
@@ -60,7 +67,7 @@ impl Binder<'_> {
             }
             table
         };
-        namespace.tables.push(row(&returned.row.name, returned.current, !is_deleted));
+        namespace.tables.push(row(&returned.row.name, returned.current, !returned.is_deleted));
         namespace
             .tables
             .extend(returned.others.into_iter().map(|other| NamedTable { row_keys: Vec::new(), ..other }));

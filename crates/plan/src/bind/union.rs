@@ -37,6 +37,9 @@ impl Binder<'_> {
         }
         self.block().aggregates_allowed = AggregatesAllowed::No;
         let columns = union_columns(&bound)?;
+        if members.len() > 1 {
+            order_by.iter().try_for_each(|item| check_position(&item.value, columns.len()))?;
+        }
         let all: Vec<bool> = members.iter().map(|member| member.all).collect();
         let (plan, captures) = self.plan_union(bound, &columns, &all)?;
         self.select_from_plan(plan, captures, &columns, order_by, limit)
@@ -293,6 +296,22 @@ fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
         columns.push(OutputColumn { label, column_type, origin, sent_as_char, ..item.clone() });
     }
     Ok(columns)
+}
+
+/// Rows of a UNION are ordered by the positions of their columns, whose names are those of one member only.
+fn check_position(value: &ast::Expression, columns: usize) -> Result<()> {
+    let position = match &value.kind {
+        ast::ExpressionKind::Collate { operand, .. } => operand,
+        _ => value,
+    };
+    match &position.kind {
+        ast::ExpressionKind::Literal(ast::Literal::Integer { value, .. })
+            if usize::try_from(*value).is_ok_and(|place| (1..=columns).contains(&place)) =>
+        {
+            Ok(())
+        }
+        _ => Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::ORDER_BY_ERR)),
+    }
 }
 
 /// Whether a constant can stand in a text as it is: NULL is a word, and before a negative number stands an operator.

@@ -430,9 +430,10 @@ impl<'a> Compiler<'a> {
     /// Declarations and the block, with EXITs led to the end.
     pub(super) fn body(&mut self, body: &ast::RoutineBody) -> Result<()> {
         positioned_cursors(&body.block, &mut self.positioned);
-        for declaration in &body.declarations {
+        for (place, declaration) in body.declarations.iter().enumerate() {
             self.position = declaration.position;
-            self.declaration(declaration)?;
+            let (before, _) = body.declarations.split_at(place);
+            self.declaration(declaration, before)?;
         }
         self.check_bodies(&body.declarations)?;
         self.block(&body.block)?;

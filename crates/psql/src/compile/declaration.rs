@@ -9,7 +9,8 @@ use farbird_sql::ast::{self, DeclarationKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
 use super::compiler::{Compiler, Inputs};
-use super::scope::{LocalProcedure, duplicate_routine};
+use super::forward;
+use super::scope::{LocalProcedure, sql_error};
 use crate::compile::compiler::parsed_default;
 use crate::routine::{CompiledRoutine, Declared, Instruction, RoutineKind, VariableConstraint};
 
@@ -105,14 +106,23 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    pub(super) fn declaration(&mut self, declaration: &ast::Declaration) -> Result<()> {
+    /// A declaration, behind those `before` it.
+    pub(super) fn declaration(
+        &mut self,
+        declaration: &ast::Declaration,
+        before: &[ast::Declaration],
+    ) -> Result<()> {
         match &declaration.kind {
             DeclarationKind::Variable { variable, initial } => self.variable(variable, initial.as_ref()),
             DeclarationKind::Cursor { name, scroll, query } => self.declare_cursor(name, *scroll, query),
             DeclarationKind::Procedure { signature, body } => {
-                self.local_procedure(signature, body.as_deref())
+                let known = forward::announced_procedure(before, signature, body.is_some())?;
+                self.local_procedure(known.unwrap_or(signature), body.as_deref())
             }
-            DeclarationKind::Function { signature, body } => self.local_function(signature, body.as_deref()),
+            DeclarationKind::Function { signature, body } => {
+                let known = forward::announced_function(before, signature, body.is_some())?;
+                self.local_function(known.unwrap_or(signature), body.as_deref())
+            }
         }
     }
 
@@ -189,7 +199,6 @@ impl<'a> Compiler<'a> {
         self.refuse_nesting("nested sub procedure")?;
         let name = signature.name.as_str();
         let number = match self.scope.procedure(name) {
-            Some(known) if self.is_declared(known.number) => return Err(duplicate_routine(name)),
             Some(known) => known.number,
             None => {
                 let number = self.new_local();
@@ -228,7 +237,6 @@ impl<'a> Compiler<'a> {
         let result = ColumnType { sql_type: resolved.sql_type, nullable: !not_null };
         let known = bind::VariableScope::local_function(&self.scope, name);
         let number = match known {
-            Some(known) if self.is_declared(known.number) => return Err(duplicate_routine(name)),
             Some(known) => known.number,
             None => {
                 let number = self.new_local();
@@ -256,7 +264,15 @@ impl<'a> Compiler<'a> {
 
     fn signature_inputs(&self, parameters: &[ast::ParameterDeclaration]) -> Result<Inputs> {
         let mut types = Vec::new();
+        let mut has_default = false;
         for declaration in parameters {
+            if has_default && declaration.default.is_none() {
+                return Err(sql_error(-204)
+                    .and(isc::BAD_DEFAULT_VALUE)
+                    .and(isc::INVALID_CLAUSE)
+                    .with("defaults must be last"));
+            }
+            has_default |= declaration.default.is_some();
             let parameter = &declaration.parameter;
             let resolved = self.resolve(&parameter.data_type, parameter.collation.as_ref())?;
             let nullable = !(parameter.not_null || resolved.not_null);
@@ -348,6 +364,7 @@ fn source_of(
         deterministic: false,
         source: String::new(),
         source_start: SourceStart::default(),
+        source_hidden: false,
         sql_security_definer: None,
         description: None,
         engine: RoutineEngine::Local(number),

@@ -6,6 +6,7 @@
 
 mod compiler;
 mod declaration;
+mod forward;
 mod query;
 mod scope;
 mod statement;

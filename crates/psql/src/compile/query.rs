@@ -262,12 +262,7 @@ impl Compiler<'_> {
         let position = self.position;
         self.emit(Instruction::OpenLoop { cursor });
         let next = self.emit(Instruction::NextRow { cursor, targets, end: 0 });
-        self.constructs.push(Construct::Loop {
-            label: label.map(|label| label.text.clone()),
-            cursor: Some(cursor),
-            next,
-            leaves: Vec::new(),
-        });
+        self.begin_loop(label, Some(cursor), next)?;
         self.statement(body)?;
         self.position = position;
         self.emit(Instruction::Jump(next));
@@ -316,6 +311,8 @@ impl Compiler<'_> {
             None => Vec::new(),
         };
         self.changes = true;
+        // An UPDATE of a system table changes definitions, as a text could.
+        self.executes_texts |= plan.changes_definitions();
         let reads = !is_plain_insert(&plan);
         let positioned = current_row.map(|(_, row)| row);
         let instruction = self.emit(Instruction::Modify { plan, targets, reads, positioned });

@@ -280,11 +280,6 @@ pub(super) fn duplicate(name: &str) -> Error {
     sql_error(-637).and(isc::DSQL_DUPLICATE_SPEC).with(name)
 }
 
-/// A local routine declared twice.
-pub(super) fn duplicate_routine(name: &str) -> Error {
-    Error::new(isc::DSQL_DUPLICATE_SPEC).with(name)
-}
-
 /// A name that is not there.
 pub(super) fn unknown(name: &str, position: ast::Position) -> Error {
     let error = sql_error(-206).and(isc::DSQL_FIELD_ERR).and(isc::RANDOM).with(name);

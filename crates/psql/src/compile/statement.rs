@@ -217,13 +217,32 @@ impl Compiler<'_> {
         let condition = self.condition(condition)?;
         let again = self.check_cursors();
         let next = self.emit(Instruction::JumpUnless { condition, target: 0 });
-        let label = label.map(|label| label.text.clone());
-        self.constructs.push(Construct::Loop { label, cursor: None, next: again, leaves: Vec::new() });
+        self.begin_loop(label, None, again)?;
         self.statement(body)?;
         self.position = position;
         self.emit(Instruction::Jump(again));
         self.land(next);
         self.end_loop();
+        Ok(())
+    }
+
+    /// What follows is inside of a loop, whose label no loop around it has.
+    pub(super) fn begin_loop(
+        &mut self,
+        label: Option<&ast::Name>,
+        cursor: Option<usize>,
+        next: usize,
+    ) -> Result<()> {
+        let label = label.map(|label| label.text.clone());
+        if let Some(name) = &label
+            && self
+                .constructs
+                .iter()
+                .any(|outer| matches!(outer, Construct::Loop { label, .. } if label.as_ref() == Some(name)))
+        {
+            return Err(invalid_label(name, "already exists"));
+        }
+        self.constructs.push(Construct::Loop { label, cursor, next, leaves: Vec::new() });
         Ok(())
     }
 
@@ -237,11 +256,7 @@ impl Compiler<'_> {
         let is_in_loop = self.constructs.iter().any(|construct| matches!(construct, Construct::Loop { .. }));
         match (found, wanted) {
             (Some(found), _) => Ok(found),
-            (None, Some(label)) if is_in_loop => Err(sql_error(-104)
-                .and(isc::DSQL_COMMAND_ERR)
-                .and(isc::DSQL_INVALID_LABEL)
-                .with(label)
-                .with("is not found")),
+            (None, Some(label)) if is_in_loop => Err(invalid_label(label, "is not found")),
             (None, _) => Err(misplaced(word)),
         }
     }
@@ -377,15 +392,12 @@ impl Compiler<'_> {
             }
         };
         let arguments = self.call_arguments(&call.arguments, &inputs, procedure_mismatch(&call.name))?;
-        let targets = if call.returning_values.is_empty() {
-            Vec::new()
-        } else if call.returning_values.len() == outputs.len() {
-            self.stores(&outputs, &call.returning_values)?
-        } else {
+        if call.returning_values.len() != outputs.len() {
             return Err(Error::new(isc::DSQL_ERROR)
                 .and(isc::PRC_OUT_PARAM_MISMATCH)
                 .with(call.name.to_string()));
-        };
+        }
+        let targets = self.stores(&outputs, &call.returning_values)?;
         self.changes = true;
         self.emit(Instruction::CallProcedure(Box::new(ProcedureCall { procedure, arguments, targets })));
         Ok(())
@@ -401,6 +413,11 @@ impl Compiler<'_> {
         self.emit(Instruction::EndAutonomous);
         Ok(())
     }
+}
+
+/// A label that cannot be where it is.
+fn invalid_label(label: &str, what: &str) -> Error {
+    sql_error(-104).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_INVALID_LABEL).with(label).with(what)
 }
 
 /// Names that only the running engine knows in Firebird: its status begins with the place in the BLR.

@@ -29,6 +29,16 @@ pub struct Declaration {
     pub position: Position,
 }
 
+impl Declaration {
+    /// Whether it only announces a routine, whose body comes later.
+    pub fn is_forward(&self) -> bool {
+        matches!(
+            self.kind,
+            DeclarationKind::Procedure { body: None, .. } | DeclarationKind::Function { body: None, .. }
+        )
+    }
+}
+
 /// The kinds of local names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeclarationKind {

@@ -337,7 +337,8 @@ impl Parser<'_> {
         self.with_subscripts(Expression::new(kind, position))
     }
 
-    fn parenthesised_value(&mut self) -> Result<Expression> {
+    /// A value or a query of one value, with its parentheses.
+    pub(super) fn parenthesised_value(&mut self) -> Result<Expression> {
         let position = self.position();
         self.expect_symbol("(")?;
         let inside = self.inside_parentheses()?;

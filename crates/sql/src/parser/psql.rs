@@ -15,8 +15,12 @@ impl Parser<'_> {
         let outer = self.enter()?;
         let start = self.source_start();
         let mut declarations = Vec::new();
+        // Forward declarations come before all others.
+        let mut forward = true;
         while self.at_keyword("DECLARE") {
-            declarations.push(self.declaration()?);
+            let declaration = self.declaration(forward)?;
+            forward &= declaration.is_forward();
+            declarations.push(declaration);
         }
         let block = self.block()?;
         let source = self.source_since(start);
@@ -24,13 +28,14 @@ impl Parser<'_> {
         Ok(RoutineBody { declarations, block, source })
     }
 
-    fn declaration(&mut self) -> Result<Declaration> {
+    /// One declaration; it may be one of a routine whose body comes later.
+    fn declaration(&mut self, forward: bool) -> Result<Declaration> {
         let position = self.position();
         self.expect_keyword("DECLARE")?;
         let kind = if self.at_keyword("PROCEDURE") {
-            return self.declared_procedure(position);
+            return self.declared_procedure(position, forward);
         } else if self.at_keyword("FUNCTION") {
-            return self.declared_function(position);
+            return self.declared_function(position, forward);
         } else {
             self.eat_keyword("VARIABLE");
             self.declared_variable_or_cursor()?
@@ -39,23 +44,23 @@ impl Parser<'_> {
         Ok(Declaration { kind, position })
     }
 
-    fn declared_procedure(&mut self, position: crate::ast::Position) -> Result<Declaration> {
+    fn declared_procedure(&mut self, position: crate::ast::Position, forward: bool) -> Result<Declaration> {
         self.take();
         let signature = Box::new(self.procedure_signature()?);
-        let body = self.sub_routine_body()?;
+        let body = self.sub_routine_body(forward)?;
         Ok(Declaration { kind: DeclarationKind::Procedure { signature, body }, position })
     }
 
-    fn declared_function(&mut self, position: crate::ast::Position) -> Result<Declaration> {
+    fn declared_function(&mut self, position: crate::ast::Position, forward: bool) -> Result<Declaration> {
         self.take();
         let signature = Box::new(self.function_signature()?);
-        let body = self.sub_routine_body()?;
+        let body = self.sub_routine_body(forward)?;
         Ok(Declaration { kind: DeclarationKind::Function { signature, body }, position })
     }
 
     /// `AS body`, or the semicolon of a forward declaration.
-    fn sub_routine_body(&mut self) -> Result<Option<Box<RoutineBody>>> {
-        if self.eat_symbol(";") {
+    fn sub_routine_body(&mut self, forward: bool) -> Result<Option<Box<RoutineBody>>> {
+        if forward && self.eat_symbol(";") {
             return Ok(None);
         }
         self.expect_keyword("AS")?;

@@ -13,12 +13,7 @@ impl Parser<'_> {
     /// EXECUTE STATEMENT with its inputs, options and targets.
     pub(super) fn execute_statement(&mut self) -> Result<ExecuteStatement> {
         self.expect_keywords(&["EXECUTE", "STATEMENT"])?;
-        let sql = self.expression()?;
-        let parameters = if self.at_symbol("(") {
-            self.parenthesised_list(Self::statement_parameter)?
-        } else {
-            Vec::new()
-        };
+        let (sql, parameters) = self.statement_text()?;
         let mut statement = ExecuteStatement {
             sql,
             parameters,
@@ -35,6 +30,18 @@ impl Parser<'_> {
             statement.into = self.targets()?;
         }
         Ok(statement)
+    }
+
+    /// The text, and its inputs: they follow a text in parentheses only.
+    fn statement_text(&mut self) -> Result<(Expression, Vec<StatementParameter>)> {
+        if !self.at_symbol("(") {
+            return Ok((self.expression()?, Vec::new()));
+        }
+        let text = self.parenthesised_value()?;
+        if self.at_symbol("(") {
+            return Ok((text, self.parenthesised_list(Self::statement_parameter)?));
+        }
+        Ok((self.expression_after(text)?, Vec::new()))
     }
 
     /// `[[EXCESS] name :=] value`.
