@@ -102,7 +102,8 @@ impl Compiler<'_> {
         match returning {
             Some(returning) => {
                 let plain = row_of(relation, context, name_of(table))?;
-                let returned = Returned { new: Some(named(&plain, "NEW")), plain, old: None };
+                let (old, new) = (Some(no_row(&plain, "OLD")), Some(named(&plain, "NEW")));
+                let returned = Returned { plain, old, new };
                 made.piece(&self.returning(returned, returning)?);
             }
             None if overriding.is_some() => drop(made.byte(code::NULL)),
@@ -198,7 +199,7 @@ impl Compiler<'_> {
     }
 
     /// The value that a column has by default.
-    fn default_of(&mut self, relation: &Relation, column: &str) -> Made<Code> {
+    pub(crate) fn default_of(&mut self, relation: &Relation, column: &str) -> Made<Code> {
         let Some(found) = relation.column(column).filter(|_| !relation.is_view()) else {
             return unsupported("DEFAULT for a column of a view");
         };
@@ -240,7 +241,8 @@ impl Compiler<'_> {
         let erase = Code::of(&[code::ERASE, row]);
         let Some(returning) = returning else { return Ok(erase) };
         let plain = row_of(relation, row, name_of(table))?;
-        let returned = Returned { old: Some(named(&plain, "OLD")), plain, new: None };
+        let (old, new) = (Some(named(&plain, "OLD")), Some(no_row(&plain, "NEW")));
+        let returned = Returned { plain, old, new };
         Ok(block(&[self.returning(returned, returning)?, erase]))
     }
 
@@ -299,6 +301,16 @@ pub(crate) fn assignments(context: u8, values: &[(String, Code)]) -> Made<Code> 
 /// A row under another name.
 pub(crate) fn named(row: &Source, name: &str) -> Source {
     Source { name: name.to_owned(), ..row.clone() }
+}
+
+/// A row that is not there: OLD of one that is inserted, NEW of one that is deleted.
+fn no_row(row: &Source, name: &str) -> Source {
+    let mut nothing = named(row, name);
+    for column in &mut nothing.columns {
+        column.value.code = Code::of(&[code::NULL]);
+    }
+    nothing.key = None;
+    nothing
 }
 
 /// The columns of an INSERT: those written, or all that can be.

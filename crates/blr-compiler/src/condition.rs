@@ -116,7 +116,8 @@ impl Compiler<'_> {
             ExpressionKind::ContextVariable(
                 variable @ (ContextVariable::Inserting
                 | ContextVariable::Updating
-                | ContextVariable::Deleting),
+                | ContextVariable::Deleting
+                | ContextVariable::Resetting),
             ) => Ok(negative(not, trigger_action(*variable))),
             kind if is_condition(kind) => self.condition(it),
             // A BOOLEAN.

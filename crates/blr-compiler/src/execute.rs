@@ -22,7 +22,7 @@ impl Compiler<'_> {
             let found = self.catalog.procedure_named(package, name, self.package);
             let found = found.map_err(|error| Unsupported(error.to_string()))?;
             match found {
-                Some(found) if !found.is_system() => match &found.package {
+                Some(found) => match &found.package {
                     Some(package) => {
                         let mut made = Code::of(&[code::EXECUTE_PACKAGED_PROCEDURE]);
                         placed(made.name(package))?;
@@ -30,7 +30,7 @@ impl Compiler<'_> {
                     }
                     None => Code::of(&[code::EXECUTE_PROCEDURE]),
                 },
-                _ => return unsupported(format!("the procedure {name}")),
+                None => return unsupported(format!("the procedure {name}")),
             }
         };
         placed(made.name(name))?;

@@ -73,11 +73,8 @@ impl Compiler<'_> {
                 system(if *last { "LAST_DAY" } else { "FIRST_DAY" }, &arguments)
             }
             ExpressionKind::Function(call) => self.call(call),
-            ExpressionKind::KeywordFunction(call) if call.arguments.is_empty() => {
-                let operand = self.code(&call.operand)?;
-                system(call.name.as_str(), &[operand])
-            }
-            _ => unsupported("a function whose arguments have keywords"),
+            ExpressionKind::KeywordFunction(call) => self.keyword_function(call),
+            _ => unsupported("a function that has no BLR here"),
         }
     }
 
@@ -116,7 +113,6 @@ impl Compiler<'_> {
                 Ok(Typed { code, sql_type: left.sql_type })
             }
             ("DECODE", [operand, pairs @ ..]) => self.decode(operand, pairs),
-            ("FIRST_DAY" | "LAST_DAY", _) => unsupported("a function whose arguments have keywords"),
             (name, list) => {
                 let arguments = self.codes(list)?;
                 system(name, &arguments)
@@ -175,9 +171,6 @@ impl Compiler<'_> {
         let Some(found) = found else {
             return if package.is_some() { unsupported(format!("the function {name}")) } else { Ok(None) };
         };
-        if found.is_system() {
-            return unsupported(format!("the function {name}, which Firebird 3 does not have"));
-        }
         let sql_type = found.outputs.first().map(|it| it.sql_type);
         let mut made = match &found.package {
             Some(package) => {
@@ -200,8 +193,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// An aggregate over what the stage has, or a window's function.
-    pub(crate) fn aggregate_code(&mut self, call: &AggregateCall, in_window: bool) -> Made<Typed> {
+    /// An aggregate over what the stage has, or a window's function, which is told whether it counts from the last row.
+    pub(crate) fn aggregate_code(&mut self, call: &AggregateCall, window: Option<bool>) -> Made<Typed> {
         if !call.within_group.is_empty() {
             return unsupported("WITHIN GROUP");
         }
@@ -239,7 +232,10 @@ impl Compiler<'_> {
                 distinct(code::AGGREGATE_LIST, code::AGGREGATE_LIST_DISTINCT)
             }
             (name, _) if NAMED_AGGREGATES.contains(&name) => code::AGGREGATE_FUNCTION,
-            (name, _) if in_window && WINDOW_FUNCTIONS.contains(&name) => {
+            (name, _) if window.is_some() && WINDOW_FUNCTIONS.contains(&name) => {
+                if name == "NTH_VALUE" {
+                    values.push(Typed::untyped(Code::number(i32::from(window == Some(true)))));
+                }
                 if matches!(name, "LAG" | "LEAD") {
                     if values.len() == 1 {
                         values.push(Typed::untyped(Code::number(1)));
@@ -273,7 +269,7 @@ impl Compiler<'_> {
 }
 
 /// A function that comes with every server, called by name.
-fn system(name: &str, arguments: &[Code]) -> Made<Typed> {
+pub(crate) fn system(name: &str, arguments: &[Code]) -> Made<Typed> {
     let mut made = Code::of(&[code::SYSTEM_FUNCTION]);
     placed(made.name(name))?;
     placed(made.count(arguments.len()))?;

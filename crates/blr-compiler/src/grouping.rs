@@ -1,10 +1,13 @@
 //! Windows: calls with OVER.
 
 use farbird_blr::{Code, code};
-use farbird_sql::ast::{Over, WindowCall, WindowSpecification};
+use farbird_sql::ast::{
+    FrameBound, FrameExclusion, FrameUnit, Over, WindowCall, WindowFrame, WindowSpecification,
+};
 
 use crate::compiler::Compiler;
 use crate::failure::{Made, placed, unsupported};
+use crate::map::WindowRows;
 use crate::piece::Typed;
 use crate::scope::Stage;
 
@@ -16,24 +19,51 @@ impl Compiler<'_> {
             Over::Name(name) => specification_of(name.as_str(), named)?,
         };
         let specification = refined(specification, named)?;
-        if call.from_last || specification.frame.is_some() {
-            return unsupported("a window's frame");
-        }
-        let (function, keys, order) = self.at(Stage::Groups, |it| {
-            let function = it.aggregate_code(&call.call, true)?;
+        let (function, rows) = self.at(Stage::Groups, |it| {
+            let function = it.aggregate_code(&call.call, Some(call.from_last))?;
             let keys = specification.partition_by.iter().map(|key| Ok(it.value(key)?.code));
             let keys = keys.collect::<Made<Vec<Code>>>()?;
-            Ok((function, keys, it.window_order(&specification)?))
+            let order = it.window_order(&specification)?;
+            let frame = specification.frame.as_ref().map(|frame| it.window_frame(frame)).transpose()?;
+            Ok((function, WindowRows { keys, order, frame }))
         })?;
         let mut windows = placed(self.scope()?.windows.take())?;
-        let place = windows.place((keys, order), &function.code, || self.context());
+        let place = windows.place(rows, &function.code, || self.context());
         self.scope()?.windows = Some(windows);
         let code = place?;
         Ok(Typed { code, sql_type: function.sql_type })
     }
 
+    /// The bounds of a frame. One without a second bound ends at the current row.
+    fn window_frame(&mut self, frame: &WindowFrame) -> Made<Code> {
+        if frame.exclusion != FrameExclusion::NoOthers {
+            return unsupported("EXCLUDE of a window's frame");
+        }
+        let unit = match frame.unit {
+            FrameUnit::Range => 0,
+            FrameUnit::Rows => 1,
+        };
+        let mut made = Code::of(&[code::WINDOW_FRAME_UNIT, unit]);
+        let end = frame.end.as_ref().unwrap_or(&FrameBound::CurrentRow);
+        for (number, bound) in [(1, &frame.start), (2, end)] {
+            let (kind, value) = match bound {
+                FrameBound::UnboundedPreceding => (0, None),
+                FrameBound::Preceding(value) => (0, Some(value)),
+                FrameBound::UnboundedFollowing => (1, None),
+                FrameBound::Following(value) => (1, Some(value)),
+                FrameBound::CurrentRow => (2, None),
+            };
+            made.more(&[code::WINDOW_FRAME_BOUND, number, kind]);
+            if let Some(value) = value {
+                made.more(&[code::WINDOW_FRAME_VALUE, number]).piece(&self.code(value)?);
+            }
+        }
+        Ok(made)
+    }
+
+    /// The order of a window's rows: how many keys, and the keys.
     fn window_order(&mut self, specification: &WindowSpecification) -> Made<Code> {
-        let mut made = Code::of(&[code::SORT]);
+        let mut made = Code::new();
         placed(made.count(specification.order_by.len()))?;
         for item in &specification.order_by {
             let value = self.value(&item.value)?;

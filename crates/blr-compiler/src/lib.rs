@@ -11,7 +11,7 @@
 //! | `scope`, `common_tables` | the queries around an expression, and the tables of WITH |
 //! | `frame` | what a routine has by name: variables, cursors, labels |
 //! | `names` | what a name means where it stands |
-//! | `value`, `function`, `condition` | expressions |
+//! | `value`, `function`, `keyword_function`, `condition` | expressions |
 //! | `search` | what an expression is made of |
 //! | `data_type` | declared types, by the names of domains and columns |
 //! | `table`, `common_table`, `select`, `grouping` | queries; `selected` is what comes of them |
@@ -41,6 +41,7 @@ mod failure;
 mod frame;
 mod function;
 mod grouping;
+mod keyword_function;
 mod map;
 mod merge;
 mod names;

@@ -25,6 +25,10 @@ impl Map {
 /// blr_map with its values.
 pub(crate) fn map<'v>(made: &mut Code, values: impl ExactSizeIterator<Item = &'v Code>) -> Made<()> {
     made.byte(code::MAP);
+    values_of_map(made, values)
+}
+
+fn values_of_map<'v>(made: &mut Code, values: impl ExactSizeIterator<Item = &'v Code>) -> Made<()> {
     placed(made.long_count(values.len()))?;
     for (place, value) in values.enumerate() {
         placed(made.long_count(place))?.piece(value);
@@ -67,23 +71,73 @@ impl Grouping {
     }
 }
 
-/// Rows of one PARTITION BY and ORDER BY.
+/// What the rows of a window are.
+#[derive(Debug, PartialEq)]
+pub(crate) struct WindowRows {
+    /// PARTITION BY.
+    pub(crate) keys: Vec<Code>,
+    /// ORDER BY: how many keys, and the keys.
+    pub(crate) order: Code,
+    /// ROWS or RANGE.
+    pub(crate) frame: Option<Code>,
+}
+
+/// Rows of one PARTITION BY, ORDER BY and frame.
 #[derive(Debug)]
 struct Partition {
     context: u8,
-    keys: Vec<Code>,
-    order: Code,
+    rows: WindowRows,
     map: Map,
 }
 
-/// blr_window. The first partition is that of values which no window computes.
+impl Partition {
+    /// What every Firebird that has windows knows.
+    fn write_plain(&self, made: &mut Code) -> Made<()> {
+        made.more(&[code::PARTITION_BY, self.context]);
+        placed(made.count(self.rows.keys.len()))?;
+        let values = self.write_keys(made)?;
+        made.byte(code::SORT).piece(&self.rows.order);
+        values.write(made)
+    }
+
+    /// What came with frames: each part with a number of its own.
+    fn write_framed(&self, made: &mut Code, frame: &Code) -> Made<()> {
+        made.more(&[code::WINDOW_PARTS, self.context]);
+        let mut values = self.map.clone();
+        if !self.rows.keys.is_empty() {
+            placed(made.byte(code::WINDOW_PARTITION).count(self.rows.keys.len()))?;
+            values = self.write_keys(made)?;
+        }
+        if self.rows.order != Code::of(&[0]) {
+            made.byte(code::WINDOW_ORDER).piece(&self.rows.order);
+        }
+        made.byte(code::WINDOW_MAP);
+        values_of_map(made, values.0.iter())?;
+        made.piece(frame).byte(code::END);
+        Ok(())
+    }
+
+    /// Keys, and behind them their places among the values, which are handed back.
+    fn write_keys(&self, made: &mut Code) -> Made<Map> {
+        let mut values = self.map.clone();
+        let mut places = Code::new();
+        for key in &self.rows.keys {
+            made.piece(key);
+            places.piece(&values.place(self.context, key)?);
+        }
+        made.piece(&places);
+        Ok(values)
+    }
+}
+
+/// blr_window. The first partition is that of values which no window computes, or one over all rows.
 #[derive(Debug)]
 pub(crate) struct Windows(Vec<Partition>);
 
 impl Windows {
     pub(crate) fn new(context: u8) -> Windows {
-        let order = Code::of(&[code::SORT, 0]);
-        Windows(vec![Partition { context, keys: Vec::new(), order, map: Map::default() }])
+        let rows = WindowRows { keys: Vec::new(), order: Code::of(&[0]), frame: None };
+        Windows(vec![Partition { context, rows, map: Map::default() }])
     }
 
     pub(crate) fn contexts(&self) -> Vec<u8> {
@@ -98,16 +152,14 @@ impl Windows {
     /// The place of a window's value. `context` makes a context for rows that no window had so far.
     pub(crate) fn place(
         &mut self,
-        (keys, order): (Vec<Code>, Code),
+        rows: WindowRows,
         value: &Code,
         context: impl FnOnce() -> Made<u8>,
     ) -> Made<Code> {
-        let of_windows = self.0.iter().skip(1);
-        let known = of_windows.enumerate().find(|(_, it)| it.keys == keys && it.order == order);
-        let place = match known {
-            Some((place, _)) => place + 1,
+        let place = match self.0.iter().position(|it| it.rows == rows) {
+            Some(place) => place,
             None => {
-                self.0.push(Partition { context: context()?, keys, order, map: Map::default() });
+                self.0.push(Partition { context: context()?, rows, map: Map::default() });
                 self.0.len() - 1
             }
         };
@@ -121,16 +173,10 @@ impl Windows {
         made.piece(rows);
         placed(made.count(self.0.len()))?;
         for partition in &self.0 {
-            made.more(&[code::PARTITION_BY, partition.context]);
-            placed(made.count(partition.keys.len()))?;
-            let mut values = partition.map.clone();
-            let mut places = Code::new();
-            for key in &partition.keys {
-                made.piece(key);
-                places.piece(&values.place(partition.context, key)?);
+            match &partition.rows.frame {
+                None => partition.write_plain(&mut made)?,
+                Some(frame) => partition.write_framed(&mut made, frame)?,
             }
-            made.piece(&places).piece(&partition.order);
-            values.write(&mut made)?;
         }
         Ok(made)
     }

@@ -2,7 +2,7 @@
 
 use crate::compiler::Compiler;
 use crate::data_type::Declared;
-use crate::failure::{Made, Unsupported, placed, unsupported};
+use crate::failure::{Made, Unsupported, placed};
 use crate::frame::{BODY, Cursor, Frame, INPUT, Kind, OUTPUT, SubRoutine, parameter, variable};
 use crate::piece::{assignment, block};
 use crate::scope::{Scope, Source, row_of};
@@ -41,7 +41,7 @@ impl Compiler<'_> {
             list.collect::<Made<Vec<_>>>()
         };
         let (inputs, outputs) = (parameters(&routine.inputs)?, parameters(&routine.outputs)?);
-        Ok(self.program(kind, &inputs, &outputs, &body)?.program())
+        Ok(self.program(Frame::new(kind), &inputs, &outputs, &body)?.program())
     }
 
     /// A trigger; of the rows of a table it knows OLD and NEW.
@@ -69,12 +69,12 @@ impl Compiler<'_> {
     /// A routine without its version.
     fn program(
         &mut self,
-        kind: Kind,
+        frame: Frame,
         inputs: &[Parameter],
         outputs: &[Parameter],
         body: &RoutineBody,
     ) -> Made<Code> {
-        self.frame = Some(Frame::new(kind));
+        self.frame = Some(frame);
         let mut made = Code::of(&[code::BEGIN]);
         if !inputs.is_empty() {
             made.more(&[code::MESSAGE, INPUT]);
@@ -157,17 +157,33 @@ impl Compiler<'_> {
                 DeclarationKind::Cursor { name, scroll, query } => {
                     self.declare_cursor(made, name.as_str(), *scroll, query)?;
                 }
-                DeclarationKind::Procedure { body: None, .. }
-                | DeclarationKind::Function { body: None, .. } => {
-                    return unsupported(
-                        "routines inside of a routine that are declared before they are there",
-                    );
-                }
+                // Only their names are known so far. Their bodies come later.
+                DeclarationKind::Procedure { signature, body: None } => self.know_procedure(signature)?,
+                DeclarationKind::Function { signature, body: None } => self.know_function(signature)?,
                 DeclarationKind::Procedure { signature, body: Some(body) } => {
-                    self.sub_procedure(made, signature, body)?;
+                    self.know_procedure(signature)?;
+                    // Defaults stand in the first declaration.
+                    let first = declarations.iter().find_map(|it| match &it.kind {
+                        DeclarationKind::Procedure { signature: first, .. }
+                            if first.name == signature.name =>
+                        {
+                            Some(first)
+                        }
+                        _ => None,
+                    });
+                    self.sub_procedure(made, first.unwrap_or(signature), body)?;
                 }
                 DeclarationKind::Function { signature, body: Some(body) } => {
-                    self.sub_function(made, signature, body)?;
+                    self.know_function(signature)?;
+                    let first = declarations.iter().find_map(|it| match &it.kind {
+                        DeclarationKind::Function { signature: first, .. }
+                            if first.name == signature.name =>
+                        {
+                            Some(first)
+                        }
+                        _ => None,
+                    });
+                    self.sub_function(made, first.unwrap_or(signature), body)?;
                 }
             }
         }
@@ -202,7 +218,27 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A routine of the routine's own. It sees none of the names around it.
+    fn know_procedure(&mut self, signature: &ProcedureSignature) -> Made<()> {
+        let outputs = self.inputs(&signature.returns)?;
+        let outputs = outputs.into_iter().map(|it| (it.name, it.declared.sql_type)).collect();
+        self.know(SubRoutine { name: signature.name.text.clone(), outputs: Some(outputs) })
+    }
+
+    fn know_function(&mut self, signature: &FunctionSignature) -> Made<()> {
+        self.know(SubRoutine { name: signature.name.text.clone(), outputs: None })
+    }
+
+    fn know(&mut self, routine: SubRoutine) -> Made<()> {
+        let routines = &mut self.frame()?.routines;
+        let is_known =
+            |it: &SubRoutine| it.name == routine.name && it.outputs.is_some() == routine.outputs.is_some();
+        if !routines.iter().any(is_known) {
+            routines.push(routine);
+        }
+        Ok(())
+    }
+
+    /// A routine of the routine's own. Of the names around it, it sees those of routines.
     fn sub_program(
         &mut self,
         kind: Kind,
@@ -212,7 +248,9 @@ impl Compiler<'_> {
     ) -> Made<Vec<u8>> {
         let mut inner = Compiler::new(self.catalog, 0);
         inner.package = self.package;
-        Ok(inner.program(kind, inputs, outputs, body)?.program())
+        let mut frame = Frame::new(kind);
+        frame.routines.clone_from(&self.frame()?.routines);
+        Ok(inner.program(frame, inputs, outputs, body)?.program())
     }
 
     fn sub_procedure(
@@ -228,11 +266,7 @@ impl Compiler<'_> {
         made.more(&[0, u8::from(crate::search::suspends(&body.block))]);
         self.names(made, &signature.parameters)?;
         self.names(made, &signature.returns)?;
-        program_of(made, &program)?;
-        let outputs = outputs.into_iter().map(|it| (it.name, it.declared.sql_type)).collect();
-        let routine = SubRoutine { name: signature.name.text.clone(), outputs: Some(outputs) };
-        self.frame()?.routines.push(routine);
-        Ok(())
+        program_of(made, &program)
     }
 
     fn sub_function(
@@ -252,9 +286,7 @@ impl Compiler<'_> {
         self.names(made, &signature.parameters)?;
         // One result, without a name or a default.
         made.word(1).more(&[0, 0]);
-        program_of(made, &program)?;
-        self.frame()?.routines.push(SubRoutine { name: signature.name.text.clone(), outputs: None });
-        Ok(())
+        program_of(made, &program)
     }
 
     fn inputs(&self, list: &[ParameterDeclaration]) -> Made<Vec<Parameter>> {

@@ -357,7 +357,7 @@ impl Compiler<'_> {
     ) -> Made<Code> {
         let mut clauses = Clauses { condition, ..Clauses::default() };
         if skip_locked {
-            clauses.lock = vec![code::WRITE_LOCK, code::SKIP_LOCKED];
+            clauses.lock = vec![code::SKIP_LOCKED];
         }
         self.limit(limit, &mut clauses)?;
         clauses.order = self.order(order_by, &[], &[])?;

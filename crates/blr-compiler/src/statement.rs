@@ -3,7 +3,7 @@
 use farbird_blr::{Code, code};
 use farbird_sql::ast::{
     Block, ForSelect, Handler, HandlerCondition, Name, PsqlStatement, PsqlStatementKind, RaiseException,
-    SelectStatement, Target,
+    SelectStatement, StatementKind, Target,
 };
 
 use crate::compiler::Compiler;
@@ -12,6 +12,8 @@ use crate::frame::{BODY, Kind, variable};
 use crate::piece::{assignment, block};
 use crate::routine::cursor;
 use crate::selected::Selected;
+use crate::value::operation;
+use farbird_types::{Text, Value};
 
 impl Compiler<'_> {
     /// BEGIN ... END.
@@ -176,7 +178,10 @@ impl Compiler<'_> {
                 let value = self.code(value)?;
                 Ok(assignment(&value, &Code::of(&[code::NULL])))
             }
-            PsqlStatementKind::Session(_) => unsupported("session management in PSQL"),
+            PsqlStatementKind::Session(statement) => {
+                let text = Value::Text(Text::utf8(&StatementKind::Session(statement.clone()).to_string()));
+                Ok(operation(&[code::EXECUTE_SQL], &[&placed(Code::constant(&text))?]))
+            }
         }
     }
 

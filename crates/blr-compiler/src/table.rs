@@ -69,7 +69,7 @@ impl Compiler<'_> {
         }
         let found = self.catalog.procedure_named(package, name, self.package);
         let found = found.map_err(|error| Unsupported(error.to_string()))?.cloned();
-        let Some(procedure) = found.filter(|it| !it.is_system()) else {
+        let Some(procedure) = found else {
             return unsupported(format!("the table or procedure {name}"));
         };
         let context = match &procedure.package {
@@ -106,16 +106,22 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A query in FROM, which does not see what stands beside it.
+    /// A query in FROM, which sees what stands beside it only behind LATERAL.
     fn derived_table(&mut self, derived: &DerivedTable) -> Made<Streams> {
+        let mut selected = match derived.lateral {
+            true => self.query(&derived.query)?,
+            false => {
+                let beside = placed(self.scopes.pop())?;
+                let selected = self.query(&derived.query);
+                self.scopes.push(beside);
+                selected?
+            }
+        };
         if derived.lateral {
-            return unsupported("LATERAL");
+            selected.records = lateral(&selected.records)?;
         }
-        let beside = placed(self.scopes.pop())?;
-        let selected = self.query(&derived.query);
-        self.scopes.push(beside);
         let name = derived.alias.as_ref().map_or("", Name::as_str);
-        let (records, source) = source_of(selected?, name, &derived.columns)?;
+        let (records, source) = source_of(selected, name, &derived.columns)?;
         self.add(source)?;
         Ok(Streams { sources: vec![records], conditions: Vec::new() })
     }
@@ -268,6 +274,18 @@ pub(crate) fn source_of(selected: Selected, name: &str, names: &[Name]) -> Made<
         qualified_only: false,
     };
     Ok((selected.records, source))
+}
+
+/// A selection that is made anew for each row of what stands before it.
+fn lateral(records: &Code) -> Made<Code> {
+    match records.bytes() {
+        [code::RSE, rest @ ..] => {
+            let mut made = Code::of(&[code::LATERAL]);
+            made.more(rest);
+            Ok(made)
+        }
+        _ => unsupported("LATERAL of something that is no selection"),
+    }
 }
 
 /// A value of rows that come from contexts.

@@ -1,6 +1,7 @@
 //! Values.
 
 use farbird_blr::{Code, code};
+use farbird_catalog::SystemPrivilege;
 use farbird_sql::ast::{
     BinaryOperator, Case, ContextVariable, DatePart, ErrorItem, Expression, ExpressionKind, Literal, Name,
     Quantifier, Query, RecordKeyKind, TrimSide, Truth, UnaryOperator,
@@ -25,6 +26,7 @@ pub(crate) const INFO_TRIGGER_ACTION: i32 = 6;
 const INFO_SQL_STATE: i32 = 7;
 const INFO_EXCEPTION: i32 = 8;
 const INFO_MESSAGE: i32 = 9;
+const INFO_RESETTING: i32 = 10;
 /// The digits of a second's fraction that the codes without a number mean.
 const TIME_DIGITS: u8 = 0;
 const TIMESTAMP_DIGITS: u8 = 3;
@@ -144,13 +146,19 @@ impl Compiler<'_> {
             | ExpressionKind::Function(_)
             | ExpressionKind::KeywordFunction(_) => self.function(&it.kind),
             ExpressionKind::Aggregate(call) => {
-                let value = self.at(crate::scope::Stage::Rows, |it| it.aggregate_code(call, false))?;
+                let value = self.at(crate::scope::Stage::Rows, |it| it.aggregate_code(call, None))?;
                 self.scope()?.at_stage(value)
             }
             ExpressionKind::Window(call) => {
                 let named = self.windows_clause();
                 let named: Vec<_> = named.iter().map(|it| (it.name.as_str(), &it.specification)).collect();
                 self.window_call(call, &named)
+            }
+            ExpressionKind::SystemPrivilege(name) => {
+                let privilege = placed(SystemPrivilege::named(name.as_str()))?;
+                let mut number = Code::of(&[code::LITERAL, code::SHORT, 0]);
+                number.word(u16::from(privilege as u8));
+                crate::function::system("RDB$SYSTEM_PRIVILEGE", &[number])
             }
             kind if is_condition(kind) => {
                 let condition = self.condition(it)?;
@@ -410,22 +418,25 @@ fn context_variable(it: ContextVariable) -> Made<Typed> {
         ContextVariable::GdsCode => Ok(Typed::of(info(INFO_GDS_CODE), SqlType::INTEGER)),
         ContextVariable::SqlCode => Ok(Typed::of(info(INFO_SQL_CODE), SqlType::INTEGER)),
         ContextVariable::SqlState => Ok(Typed::untyped(info(INFO_SQL_STATE))),
-        ContextVariable::Inserting | ContextVariable::Updating | ContextVariable::Deleting => {
+        ContextVariable::Inserting
+        | ContextVariable::Updating
+        | ContextVariable::Deleting
+        | ContextVariable::Resetting => {
             let condition = trigger_action(it);
             Ok(Typed::of(operation(&[code::CONDITION_AS_VALUE], &[&condition]), SqlType::Boolean))
         }
-        ContextVariable::Resetting => unsupported("RESETTING"),
     }
 }
 
 /// INSERTING and its siblings as a condition.
 pub(crate) fn trigger_action(it: ContextVariable) -> Code {
-    let number = match it {
-        ContextVariable::Inserting => 1,
-        ContextVariable::Updating => 2,
-        _ => 3,
+    let (asked, number) = match it {
+        ContextVariable::Inserting => (INFO_TRIGGER_ACTION, 1),
+        ContextVariable::Updating => (INFO_TRIGGER_ACTION, 2),
+        ContextVariable::Resetting => (INFO_RESETTING, 1),
+        _ => (INFO_TRIGGER_ACTION, 3),
     };
-    operation(&[code::EQUAL], &[&info(INFO_TRIGGER_ACTION), &Code::number(number)])
+    operation(&[code::EQUAL], &[&info(asked), &Code::number(number)])
 }
 
 /// Whether an expression is a predicate, which BLR has apart from values.
@@ -494,8 +505,8 @@ pub(crate) fn constant(literal: &Literal) -> Made<Typed> {
             text(Text::new(value.as_slice(), set))
         }
         Literal::Date(text) => (point(text, &SqlType::Date)?, SqlType::Date),
-        Literal::Time(text) => (point(text, &SqlType::Time)?, SqlType::Time),
-        Literal::Timestamp(text) => (point(text, &SqlType::Timestamp)?, SqlType::Timestamp),
+        Literal::Time(text) => zoned(text, SqlType::Time, SqlType::TimeTz)?,
+        Literal::Timestamp(text) => zoned(text, SqlType::Timestamp, SqlType::TimestampTz)?,
     };
     Ok(Typed::of(placed(Code::constant(&value))?, sql_type))
 }
@@ -515,15 +526,18 @@ fn text(text: Text) -> (Value, SqlType) {
 
 /// A constant that is written as a text.
 fn point(text: &str, sql_type: &SqlType) -> Made<Value> {
-    let names_zone = text
-        .split_once(':')
-        .is_some_and(|(_, rest)| rest.chars().any(|it| it == '+' || it == '-' || it.is_alphabetic()));
-    if names_zone && *sql_type != SqlType::DecFloat34 {
-        return unsupported("a constant with a time zone");
-    }
     let zone = ZoneId(u16::MAX);
     let context = CastContext { session_zone: zone, now: Timestamp::default, ..CastContext::UTC };
     convert::cast(&Value::text(text), sql_type, &context).map_err(|error| Unsupported(error.to_string()))
+}
+
+/// A time or timestamp, whose type tells whether it names a zone.
+fn zoned(text: &str, without: SqlType, with: SqlType) -> Made<(Value, SqlType)> {
+    let names_zone = text
+        .split_once(':')
+        .is_some_and(|(_, rest)| rest.chars().any(|it| it == '+' || it == '-' || it.is_alphabetic()));
+    let sql_type = if names_zone { with } else { without };
+    Ok((point(text, &sql_type)?, sql_type))
 }
 
 /// The truth that IS compares with; none for UNKNOWN.

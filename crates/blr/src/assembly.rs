@@ -120,6 +120,14 @@ impl Code {
                 made.byte(code::TIMESTAMP);
                 made.more(&moment.date.0.to_le_bytes()).more(&moment.time.0.to_le_bytes());
             }
+            Value::TimeTz(time) => {
+                made.byte(code::SQL_TIME_TZ).more(&time.utc.0.to_le_bytes()).word(time.zone.0);
+            }
+            Value::TimestampTz(moment) => {
+                let utc = moment.utc;
+                made.byte(code::TIMESTAMP_TZ).more(&utc.date.0.to_le_bytes());
+                made.more(&utc.time.0.to_le_bytes()).word(moment.zone.0);
+            }
             Value::Text(text) => drop(made.text(text)?),
             _ => return None,
         }
