@@ -26,7 +26,7 @@ pub struct Transaction {
     /// What its CREATE, ALTER and DROP USER ask for; applied when it commits.
     pub user_changes: Mutex<Vec<UserChange>>,
     /// RDB$SET_CONTEXT('USER_TRANSACTION', ...).
-    pub context_variables: Mutex<BTreeMap<String, String>>,
+    pub context_variables: Mutex<BTreeMap<String, Vec<u8>>>,
     /// What upper floors keep as long as it lasts.
     pub kept: Slots,
 }

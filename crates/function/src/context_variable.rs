@@ -124,14 +124,14 @@ fn invalid_namespace(namespace: &str, function: &str) -> Error {
 fn get_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     let (namespace, name) = place(context, call)?;
     let value = match namespace.as_str() {
-        "SYSTEM" => system_variable(context, &name)?,
+        "SYSTEM" => system_variable(context, &name)?.map(String::into_bytes),
         "USER_SESSION" => context.session.context_variables.lock().get(&name).cloned(),
         "USER_TRANSACTION" => context.transaction.context_variables.lock().get(&name).cloned(),
         "DDL_TRIGGER" => return definition_variable(context, &name),
         _ => return Err(invalid_namespace(&namespace, call.name)),
     };
     Ok(match value {
-        Some(text) => Value::Text(Text::new(text.into_bytes(), CharacterSet::NONE)),
+        Some(bytes) => Value::Text(Text::new(bytes, CharacterSet::NONE)),
         None => Value::Null,
     })
 }
@@ -167,7 +167,8 @@ fn set_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
             if text.bytes().len() > STORED_BYTES_MAX {
                 return Err(Error::new(isc::ARITH_EXCEPT).and(isc::STRING_TRUNCATION));
             }
-            Some(text.decode_lossy().into_owned())
+            // Of whatever character set: bytes that are no characters, as those of a key, come back as they are.
+            Some(text.bytes().to_vec())
         }
     };
     let mut variables = match namespace.as_str() {
@@ -180,7 +181,8 @@ fn set_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     let tracer = &context.session.tracer;
     if tracer.wants(Event::Context) {
         let within = context.transaction.traced(context.session);
-        tracer.context_set(&namespace, &name, value.as_deref(), &within);
+        let shown = value.as_deref().map(String::from_utf8_lossy);
+        tracer.context_set(&namespace, &name, shown.as_deref(), &within);
     }
     Ok(Value::integer(i64::from(existed)))
 }
@@ -197,7 +199,7 @@ fn reset_context(context: &mut Context<'_>, call: &Call<'_>) -> Result<Value> {
     Ok(Value::integer(i64::try_from(count).unwrap_or(i64::MAX)))
 }
 
-fn assign(variables: &mut BTreeMap<String, String>, name: String, value: Option<String>) -> Result<bool> {
+fn assign(variables: &mut BTreeMap<String, Vec<u8>>, name: String, value: Option<Vec<u8>>) -> Result<bool> {
     match value {
         None => Ok(variables.remove(&name).is_some()),
         Some(_) if variables.len() >= CONTEXT_VARIABLES_MAX && !variables.contains_key(&name) => {
@@ -209,7 +211,7 @@ fn assign(variables: &mut BTreeMap<String, String>, name: String, value: Option<
 }
 
 /// Whether a variable would take its namespace past what it may have.
-fn is_too_much(variables: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
+fn is_too_much(variables: &BTreeMap<String, Vec<u8>>, name: &str, value: &[u8]) -> bool {
     let added = name.len() + value.len();
     let others = variables.iter().filter(|(known, _)| *known != name);
     added > COUNTED_FROM_BYTES

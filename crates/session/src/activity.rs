@@ -39,7 +39,7 @@ pub struct Session {
     /// Settings that may change while it lasts, most of them by SET statements.
     pub settings: Mutex<SessionSettings>,
     /// RDB$SET_CONTEXT('USER_SESSION', ...).
-    pub context_variables: Mutex<BTreeMap<String, String>>,
+    pub context_variables: Mutex<BTreeMap<String, Vec<u8>>>,
     /// Definitions whose triggers are running, the innermost last: the namespace DDL_TRIGGER.
     pub watched_definitions: Mutex<Vec<Arc<WatchedDefinition>>>,
     /// What it has stored into system tables, if gbak restores a database by it.

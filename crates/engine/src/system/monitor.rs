@@ -308,7 +308,7 @@ pub(super) fn context_variables(rows: &mut RowSet<'_, '_, '_>) {
         rows.row()
             .number("MON$ATTACHMENT_ID", number(own.id))
             .text("MON$VARIABLE_NAME", &name)
-            .text("MON$VARIABLE_VALUE", &value);
+            .text("MON$VARIABLE_VALUE", &String::from_utf8_lossy(&value));
     }
     let transaction = rows.context.transaction;
     let transaction_variables = transaction.context_variables.lock().clone();
@@ -316,6 +316,6 @@ pub(super) fn context_variables(rows: &mut RowSet<'_, '_, '_>) {
         rows.row()
             .number("MON$TRANSACTION_ID", number(transaction.store.id().0))
             .text("MON$VARIABLE_NAME", &name)
-            .text("MON$VARIABLE_VALUE", &value);
+            .text("MON$VARIABLE_VALUE", &String::from_utf8_lossy(&value));
     }
 }
