@@ -1,5 +1,6 @@
 //! ALTER TABLE.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_sql::ast::{
@@ -8,9 +9,9 @@ use farbird_sql::ast::{
 };
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::dependencies::dependencies;
+use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::privileges::{self, DdlAction};
-use crate::catalog::{CatalogObject, Column, ConstraintKind, ObjectKind, Sequence, declared_type};
+use crate::catalog::{CatalogObject, Column, ConstraintKind, ObjectKind, Relation, Sequence, declared_type};
 use crate::ddl::column::{self, NewColumn, check_default, computed_type, digits_of};
 use crate::ddl::column_type::check_change;
 use crate::ddl::constraint::{self, NewConstraint, is_in_primary_key};
@@ -136,15 +137,47 @@ fn drop_column(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, name: &str) ->
     forget_column_privileges(editor, &table, name)
 }
 
+/// The CHECKs that look at no other column of the table.
+///
+/// # Errors
+/// If one looks at this column and at others.
+fn checks_of_column(edit: &TableEdit, column: &str) -> Result<Vec<String>> {
+    let uses = dependencies_of(&edit.relation);
+    let mut checks = Vec::new();
+    for constraint in &edit.relation.constraints {
+        if !matches!(constraint.kind, ConstraintKind::Check { .. }) {
+            continue;
+        }
+        let own = uses.iter().filter(|it| {
+            it.used == edit.relation.name && constraint.triggers.iter().any(|name| *name == it.dependent)
+        });
+        let columns: BTreeSet<&str> = own.filter_map(|it| it.column.as_deref()).collect();
+        match columns.len() {
+            1 if columns.contains(column) => checks.push(constraint.name.clone()),
+            _ if columns.contains(column) => return Err(error::column_in_constraint()),
+            _ => {}
+        }
+    }
+    Ok(checks)
+}
+
+/// What a table itself makes of its columns.
+fn dependencies_of(relation: &Relation) -> BTreeSet<Dependency> {
+    let mut alone = crate::catalog::Catalog::default();
+    alone.insert(CatalogObject::Relation(Arc::new(relation.clone())));
+    dependencies(&alone)
+}
+
 /// Constraints on the column alone go with it.
 fn drop_own_constraints(editor: &Editor<'_, '_>, edit: &mut TableEdit, column: &str) -> Result<()> {
+    let checks = checks_of_column(edit, column)?;
     let own: Vec<String> = edit
         .relation
         .constraints
         .iter()
         .filter(|constraint| match &constraint.kind {
             ConstraintKind::NotNull { column: of } => of == column,
-            ConstraintKind::Check { .. } => false,
+            ConstraintKind::Check { .. } => checks.contains(&constraint.name),
             _ => constraint
                 .index()
                 .and_then(|index| edit.relation.index(index))
@@ -169,14 +202,13 @@ fn drop_own_constraints(editor: &Editor<'_, '_>, edit: &mut TableEdit, column: &
 /// Fails if something uses the column.
 fn check_unused(editor: &Editor<'_, '_>, edit: &TableEdit, column: &str) -> Result<()> {
     let table = &edit.relation.name;
+    let catalog = editor.catalog();
     let dependents = users_of_column(editor, table, column)
         .into_iter()
-        .filter(|(_, owner)| owner.as_ref() != Some(table))
+        .filter(|(user, owner)| owner.as_ref() != Some(table) || catalog.triggers.contains_key(user))
         .count();
     // What the table itself makes of the column is looked at as it is now, changes of this statement included.
-    let mut alone = crate::catalog::Catalog::default();
-    alone.insert(CatalogObject::Relation(Arc::new(edit.relation.clone())));
-    let own = dependencies(&alone)
+    let own = dependencies_of(&edit.relation)
         .into_iter()
         .filter(|it| it.used == *table && it.column.as_deref() == Some(column))
         .count();
