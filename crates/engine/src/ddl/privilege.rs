@@ -54,6 +54,7 @@ pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Resul
     }
     match ast {
         GrantStatement::Grant { privileges, grantees, with_grant_option, granted_by } => {
+            check_first(&editor.catalog(), grantees)?;
             let (object, items) = resolve(&editor.catalog(), privileges)?;
             let grantor = grantor(editor, granted_by.as_ref())?;
             check_may_grant(editor, &object, &items, &grantor)?;
@@ -81,6 +82,7 @@ pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Resul
             Ok(())
         }
         GrantStatement::Revoke { privileges, grantees, grant_option_for, granted_by } => {
+            check_first(&editor.catalog(), grantees)?;
             let (object, items) = resolve(&editor.catalog(), privileges)?;
             let grantor = grantor(editor, granted_by.as_ref())?;
             for grantee in grantees {
@@ -145,6 +147,14 @@ fn check_database_creators(ast: &GrantStatement) -> Result<()> {
     match *option || granted_by.is_some() {
         true => Err(error::unsupported("an option or GRANTED BY for CREATE DATABASE")),
         false => Ok(()),
+    }
+}
+
+/// Firebird looks for who gets or loses something before it looks for what.
+fn check_first(catalog: &Catalog, grantees: &[Grantee]) -> Result<()> {
+    match grantees.first() {
+        Some(first) => grantee_of(catalog, first).map(drop),
+        None => Ok(()),
     }
 }
 
