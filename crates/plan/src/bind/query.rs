@@ -12,7 +12,7 @@ use farbird_types::{Collation, ColumnType, Error, Result, SqlType, TextType, isc
 use crate::bind::alone::surroundings;
 use crate::bind::array::check_sortable;
 use crate::bind::binder::{Binder, Bound};
-use crate::bind::data_type::collation_of;
+use crate::bind::data_type::{self, collation_of};
 use crate::bind::error::{ambiguous_item, at, dsql, sqlcode};
 use crate::bind::inference::inferred;
 use crate::bind::label::label_of;
@@ -229,7 +229,7 @@ impl Binder<'_> {
         if let Some(with) = &query.with {
             self.define_common_tables(with)?;
         }
-        let mut result = self.bind_body(query);
+        let mut result = self.bind_body(&query.body, &query.order_by, query.limit.as_ref());
         if query.with.is_some() {
             result = result.and_then(|select| self.check_unused_common_tables(defined).map(|()| select));
         }
@@ -237,16 +237,25 @@ impl Binder<'_> {
         result
     }
 
-    fn bind_body(&mut self, query: &ast::Query) -> Result<BoundSelect> {
-        match &query.body {
-            ast::QueryBody::Select(select) => {
-                self.bind_select_body(select, &query.order_by, query.limit.as_ref())
-            }
-            ast::QueryBody::Union(_) => self.bind_union(&query.body, &query.order_by, query.limit.as_ref()),
-            ast::QueryBody::Nested(nested) if query.order_by.is_empty() && query.limit.is_none() => {
+    /// A query's body with what orders and limits it. Parentheses around a query that has neither change nothing.
+    fn bind_body(
+        &mut self,
+        body: &ast::QueryBody,
+        order_by: &[ast::OrderItem],
+        limit: Option<&ast::Limit>,
+    ) -> Result<BoundSelect> {
+        match body {
+            ast::QueryBody::Select(select) => self.bind_select_body(select, order_by, limit),
+            ast::QueryBody::Union(_) => self.bind_union(body, order_by, limit),
+            ast::QueryBody::Nested(nested) if order_by.is_empty() && limit.is_none() => {
                 self.deeper(|binder| binder.bind_parts(nested))
             }
-            ast::QueryBody::Nested(_) => self.bind_union(&query.body, &query.order_by, query.limit.as_ref()),
+            ast::QueryBody::Nested(nested)
+                if nested.with.is_none() && nested.order_by.is_empty() && nested.limit.is_none() =>
+            {
+                self.deeper(|binder| binder.bind_body(&nested.body, order_by, limit))
+            }
+            ast::QueryBody::Nested(_) => self.bind_union(body, order_by, limit),
         }
     }
 
@@ -510,9 +519,22 @@ impl Binder<'_> {
         order_by
             .iter()
             .map(|item| {
-                let (value, column_type) = match self.item_reference(&item.value, items)? {
-                    Some(found) => (found.expression.clone(), found.column_type),
-                    None => {
+                let (reference, collation) = match &item.value.kind {
+                    ast::ExpressionKind::Collate { operand, collation } => (&**operand, Some(collation)),
+                    _ => (&item.value, None),
+                };
+                let (value, column_type) = match (self.item_reference(reference, items)?, collation) {
+                    (Some(found), None) => (found.expression.clone(), found.column_type),
+                    (Some(found), Some(collation)) => {
+                        let own = found.column_type.sql_type;
+                        let sql_type = data_type::collated(self.environment, &own, collation)?;
+                        let nullable = found.column_type.nullable;
+                        (
+                            found.expression.clone().converted(&own, &sql_type),
+                            ColumnType { sql_type, nullable },
+                        )
+                    }
+                    (None, _) => {
                         let bound = self.bind_value(&item.value)?;
                         (bound.expression, bound.column_type)
                     }
