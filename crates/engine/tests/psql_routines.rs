@@ -523,7 +523,7 @@ fn blocks_need_the_privileges_of_what_they_use() {
         "execute block as begin insert into t values (1, 'x'); end",
         "execute block returns (n int) as begin n = (select count(*) from t); end",
         "execute block returns (n int) as begin for select id from t into n do suspend; end",
-        "execute block as begin execute procedure p; end",
+        "execute block returns (n int) as begin execute procedure p returning_values n; end",
         "execute block as begin execute statement 'insert into t values (1, ''x'')'; end",
         "execute procedure p",
     ] {
