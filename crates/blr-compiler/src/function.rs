@@ -1,6 +1,7 @@
 //! Functions: those with codes of their own, those that are called by name, stored ones, and aggregates.
 
 use farbird_blr::{Code, code};
+use farbird_catalog::SystemPrivilege;
 use farbird_sql::ast::{
     AggregateArguments, AggregateCall, DatePart, Expression, ExpressionKind, FunctionCall,
 };
@@ -74,6 +75,12 @@ impl Compiler<'_> {
             }
             ExpressionKind::Function(call) => self.call(call),
             ExpressionKind::KeywordFunction(call) => self.keyword_function(call),
+            ExpressionKind::SystemPrivilege(name) => {
+                let privilege = placed(SystemPrivilege::named(name.as_str()))?;
+                let mut number = Code::of(&[code::LITERAL, code::SHORT, 0]);
+                number.word(u16::from(privilege as u8));
+                system("RDB$SYSTEM_PRIVILEGE", &[number])
+            }
             _ => unsupported("a function that has no BLR here"),
         }
     }

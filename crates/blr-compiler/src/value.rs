@@ -1,7 +1,6 @@
 //! Values.
 
 use farbird_blr::{Code, code};
-use farbird_catalog::SystemPrivilege;
 use farbird_sql::ast::{
     BinaryOperator, Case, ContextVariable, DatePart, ErrorItem, Expression, ExpressionKind, Literal, Name,
     Quantifier, Query, RecordKeyKind, TrimSide, Truth, UnaryOperator,
@@ -144,7 +143,8 @@ impl Compiler<'_> {
             | ExpressionKind::DateDiff { .. }
             | ExpressionKind::PeriodDay { .. }
             | ExpressionKind::Function(_)
-            | ExpressionKind::KeywordFunction(_) => self.function(&it.kind),
+            | ExpressionKind::KeywordFunction(_)
+            | ExpressionKind::SystemPrivilege(_) => self.function(&it.kind),
             ExpressionKind::Aggregate(call) => {
                 let value = self.at(crate::scope::Stage::Rows, |it| it.aggregate_code(call, None))?;
                 self.scope()?.at_stage(value)
@@ -153,12 +153,6 @@ impl Compiler<'_> {
                 let named = self.windows_clause();
                 let named: Vec<_> = named.iter().map(|it| (it.name.as_str(), &it.specification)).collect();
                 self.window_call(call, &named)
-            }
-            ExpressionKind::SystemPrivilege(name) => {
-                let privilege = placed(SystemPrivilege::named(name.as_str()))?;
-                let mut number = Code::of(&[code::LITERAL, code::SHORT, 0]);
-                number.word(u16::from(privilege as u8));
-                crate::function::system("RDB$SYSTEM_PRIVILEGE", &[number])
             }
             kind if is_condition(kind) => {
                 let condition = self.condition(it)?;
