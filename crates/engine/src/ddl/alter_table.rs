@@ -148,9 +148,9 @@ fn checks_of_column(edit: &TableEdit, column: &str) -> Result<Vec<String>> {
         if !matches!(constraint.kind, ConstraintKind::Check { .. }) {
             continue;
         }
-        let own = uses.iter().filter(|it| {
-            it.used == edit.relation.name && constraint.triggers.iter().any(|name| *name == it.dependent)
-        });
+        let own = uses
+            .iter()
+            .filter(|it| it.used == edit.relation.name && constraint.triggers.contains(&it.dependent));
         let columns: BTreeSet<&str> = own.filter_map(|it| it.column.as_deref()).collect();
         match columns.len() {
             1 if columns.contains(column) => checks.push(constraint.name.clone()),
