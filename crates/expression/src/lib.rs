@@ -13,7 +13,7 @@
 //! | `whole`, `whole_compile` | programs for arithmetic and comparisons of numbers that fit 64 bits |
 //! | `context_variable` | CURRENT_USER, ROW_COUNT ... |
 //! | `affected_rows` | what ROW_COUNT counts |
-//! | `pattern`, `compiled_pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
+//! | `pattern`, `compiled_pattern`, `like`, `similar`, `pattern_states` | LIKE, STARTING, CONTAINING, SIMILAR TO |
 //! | `subquery` | queries inside expressions: what they take from the row around them |
 //! | `measurement` | what the parts of running plans have done, if somebody asks |
 //! | `nesting`, `stack` | room for routines that call each other |
@@ -38,6 +38,7 @@ mod like;
 mod measurement;
 mod nesting;
 mod pattern;
+mod pattern_states;
 mod predicate;
 mod restart;
 mod similar;

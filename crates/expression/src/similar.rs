@@ -1,19 +1,25 @@
 //! SIMILAR TO: the regular expressions of standard SQL.
 //!
 //! A pattern becomes a small program that is run over the text keeping the set of places it can be at (Thompson's
-//! construction), so no pattern takes more time than its length times the text's.
+//! construction), so no pattern takes more time than its length times the text's. Sets that were met before are not made again
+//! ([`PatternStates`]).
 //!
 //! Source: Firebird 5 language reference, section SIMILAR TO.
 
-use farbird_types::{Error, Result, isc};
-
 use farbird_session::Interrupt;
+use farbird_types::{Error, Result, isc};
+use parking_lot::Mutex;
+
+use crate::pattern_states::{PatternStates, StateNumber};
 
 /// Most instructions of a compiled pattern: `{n,m}` multiplies what it applies to.
 const INSTRUCTIONS_MAX: usize = 20_000;
 
 /// Deepest nesting of parentheses.
 const DEPTH_MAX: usize = 100;
+
+/// Characters of a text between two looks whether the work is to stop.
+const CHARACTERS_PER_CHECK: usize = 1_024;
 
 /// Most repetitions that `{n,m}` may ask for.
 const REPETITIONS_MAX: usize = 32_767;
@@ -23,6 +29,8 @@ const REPETITIONS_MAX: usize = 32_767;
 pub(crate) struct SimilarPattern {
     program: Vec<Instruction>,
     ignore_case: bool,
+    /// What is known of it: for each thread that matches with it at the same time.
+    known: Mutex<Vec<PatternStates>>,
 }
 
 #[derive(Debug, Clone)]
@@ -88,7 +96,7 @@ impl SimilarPattern {
         let mut program = Vec::new();
         emit(&node, false, &mut program)?;
         program.push(Instruction::Match);
-        Ok(SimilarPattern { program, ignore_case })
+        Ok(SimilarPattern { program, ignore_case, known: Mutex::default() })
     }
 
     /// Compiles the three patterns of SUBSTRING ... SIMILAR, which an escaped double quote separates. The first one
@@ -118,7 +126,7 @@ impl SimilarPattern {
             emit(&node, lazy, &mut program)?;
             program.push(mark);
         }
-        Ok(SimilarPattern { program, ignore_case })
+        Ok(SimilarPattern { program, ignore_case, known: Mutex::default() })
     }
 
     /// Which characters of a text the second one of three patterns matches, if they match the whole text.
@@ -175,24 +183,96 @@ impl SimilarPattern {
     /// # Errors
     /// As [`SimilarPattern::middle`].
     pub(crate) fn matches(&self, text: &str, interrupt: &Interrupt) -> Result<bool> {
-        let mut current = StateSet::new(self.program.len());
-        let mut next = StateSet::new(self.program.len());
-        self.add(0, &mut current);
-        for character in text.chars() {
-            interrupt.check()?;
-            next.clear();
-            for index in 0..current.list.len() {
-                let place = current.list[index];
-                if self.program.get(place).is_some_and(|step| self.accepts(step, character)) {
-                    self.add(place + 1, &mut next);
-                }
+        let known = self.known.lock().pop();
+        let mut known = known.unwrap_or_default();
+        let matches = self.matches_by(&mut known, text, interrupt);
+        self.known.lock().push(known);
+        matches
+    }
+
+    fn matches_by(&self, known: &mut PatternStates, text: &str, interrupt: &Interrupt) -> Result<bool> {
+        interrupt.check()?;
+        let first = known.first().or_else(|| {
+            let places = self.before_text();
+            let is_match = self.has_match(&places);
+            known.add(places, is_match)
+        });
+        let Some(mut state) = first else { return self.simulate(self.before_text(), text, interrupt) };
+        let mut rest = text.chars();
+        let mut passed = 0_usize;
+        while let Some(character) = rest.next() {
+            passed += 1;
+            if passed.is_multiple_of(CHARACTERS_PER_CHECK) {
+                interrupt.check()?;
             }
-            std::mem::swap(&mut current, &mut next);
-            if current.list.is_empty() {
+            state = match known.next(state, character) {
+                Some(next) => next,
+                None => match self.step(known, state, character) {
+                    Ok(next) => next,
+                    Err(places) => return self.simulate(places, rest.as_str(), interrupt),
+                },
+            };
+            if known.places(state).is_empty() {
                 return Ok(false);
             }
         }
-        Ok(current.list.iter().any(|place| matches!(self.program.get(*place), Some(Instruction::Match))))
+        Ok(known.is_match(state))
+    }
+
+    /// What follows a state by a character, which was not known; its places if there is no room for it.
+    fn step(
+        &self,
+        known: &mut PatternStates,
+        state: StateNumber,
+        character: char,
+    ) -> std::result::Result<StateNumber, Vec<usize>> {
+        let places = self.after(known.places(state), character);
+        let is_match = self.has_match(&places);
+        let next = known.add(places.clone(), is_match).ok_or(places)?;
+        known.note(state, character, next);
+        Ok(next)
+    }
+
+    /// As [`SimilarPattern::matches`], from these places on and without what is known.
+    fn simulate(&self, places: Vec<usize>, text: &str, interrupt: &Interrupt) -> Result<bool> {
+        let mut places = places;
+        let mut after = StateSet::new(self.program.len());
+        for character in text.chars() {
+            interrupt.check()?;
+            self.go_on(&places, character, &mut after);
+            places.clear();
+            places.extend_from_slice(&after.list);
+            after.clear();
+            if places.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(self.has_match(&places))
+    }
+
+    fn before_text(&self) -> Vec<usize> {
+        let mut places = StateSet::new(self.program.len());
+        self.add(0, &mut places);
+        places.list
+    }
+
+    /// The places that a character leads to from others.
+    fn after(&self, places: &[usize], character: char) -> Vec<usize> {
+        let mut after = StateSet::new(self.program.len());
+        self.go_on(places, character, &mut after);
+        after.list
+    }
+
+    fn go_on(&self, places: &[usize], character: char, after: &mut StateSet) {
+        for place in places {
+            if self.program.get(*place).is_some_and(|step| self.accepts(step, character)) {
+                self.add(place + 1, after);
+            }
+        }
+    }
+
+    fn has_match(&self, places: &[usize]) -> bool {
+        places.iter().any(|place| matches!(self.program.get(*place), Some(Instruction::Match)))
     }
 
     fn accepts(&self, step: &Instruction, character: char) -> bool {
@@ -620,6 +700,28 @@ mod tests {
             assert!(SimilarPattern::compile(pattern, None, false).is_err(), "{pattern}");
         }
         assert!(SimilarPattern::compile("((a{30000}){30000}){30000}", None, false).is_err());
+    }
+
+    /// What is known of a pattern, or has no room, changes no answer.
+    #[test]
+    fn texts_match_as_they_do_without_known_states() {
+        let long = format!("(a|b)*a(a|b){{{}}}", 14);
+        let patterns = ["%ab%", "(a|b)*abb", "[a-c]+_?ä%", "a{2,4}(b|c)*", "%ä_b%", "[^ab]*", long.as_str()];
+        let alphabet = ['a', 'b', 'c', 'ä', '語'];
+        let mut random = 1_u64;
+        for pattern in patterns {
+            let compiled = SimilarPattern::compile(pattern, None, false).unwrap();
+            for _ in 0..3_000 {
+                let mut text = String::new();
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                for place in 0..random >> 59 {
+                    text.push(alphabet[(random >> (place % 40)) as usize % alphabet.len()]);
+                }
+                let simulated = compiled.simulate(compiled.before_text(), &text, &Interrupt::new()).unwrap();
+                let found = compiled.matches(&text, &Interrupt::new()).unwrap();
+                assert_eq!(found, simulated, "{text} similar to {pattern}");
+            }
+        }
     }
 
     #[test]
