@@ -14,6 +14,7 @@ mod repair;
 mod restore;
 mod running;
 mod statistics;
+mod step_times;
 mod task;
 mod trace;
 mod traced;

@@ -20,6 +20,7 @@ use farbird_wire::clumplet::{StartItem, StartValue, spb};
 
 use super::access::attach;
 use super::pipe::{Pipe, PipeMessages, PipeOutput};
+use super::step_times::StepTimes;
 use super::task::{Running, run};
 use super::text;
 use crate::handshake::Identity;
@@ -51,6 +52,8 @@ pub(super) struct Arguments {
     /// Patterns of tables whose rows are left out, and of those whose rows are taken.
     pub(super) skipped: Option<String>,
     pub(super) included: Option<String>,
+    /// The times that stand before each line of a verbose one.
+    pub(super) times: Option<StepTimes>,
     /// The role in which it is done, if gbak's command line says one.
     pub(super) role: Option<String>,
 }
@@ -106,6 +109,10 @@ impl Arguments {
                 (spb::backup::INCLUDE_DATA, StartValue::Text(pattern)) => {
                     arguments.included = Some(String::from_utf8_lossy(pattern).into_owned());
                 }
+                // Of a restore it has the same number.
+                (spb::backup::STAT, StartValue::Text(letters)) => {
+                    arguments.times = Some(StepTimes::parse(&String::from_utf8_lossy(letters))?);
+                }
                 (spb::backup::KEYHOLDER | spb::backup::KEYNAME | spb::backup::CRYPT, _) => {
                     return Err(unsupported("encryption"));
                 }
@@ -138,7 +145,7 @@ pub(super) fn start_backup(
     arguments: Arguments,
 ) -> Result<Running> {
     let tables = arguments.tables()?;
-    let Arguments { database, file, verbose, more_files, .. } = arguments;
+    let Arguments { database, file, verbose, times, more_files, .. } = arguments;
     if !more_files.is_empty() {
         return Err(unsupported("more than one file"));
     }
@@ -163,7 +170,7 @@ pub(super) fn start_backup(
     };
     let out = BufWriter::with_capacity(FILE_BUFFER_BYTES, pending.create()?);
     Ok(run(shared, BACKUP, false, attachment.interrupt(), move |pipe, interrupt| {
-        let mut messages = Messages::new(pipe, verbose, "writing");
+        let mut messages = Messages::new(pipe, (verbose, times), "writing");
         let summary = back_up(&attachment, &tables, out, &file, (&interrupt.cancel, Some(&mut messages)))?;
         pending.publish()?;
         messages.finished(&summary);
@@ -203,6 +210,7 @@ pub(super) fn open_backup(shared: &Shared, file: &str) -> Result<File> {
 pub(super) struct Messages {
     out: PipeMessages,
     verbose: bool,
+    times: Option<StepTimes>,
     /// What is done with tables.
     doing: &'static str,
     stage: Option<BackupStage>,
@@ -210,8 +218,22 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(pipe: &Arc<Pipe>, verbose: bool, doing: &'static str) -> Messages {
-        Messages { out: PipeMessages(Arc::clone(pipe)), verbose, doing, stage: None, object: String::new() }
+    pub(super) fn new(
+        pipe: &Arc<Pipe>,
+        (verbose, times): (bool, Option<StepTimes>),
+        doing: &'static str,
+    ) -> Messages {
+        let out = PipeMessages(Arc::clone(pipe));
+        if let Some(times) = times.as_ref().filter(|_| verbose) {
+            out.line(&times.header());
+        }
+        Messages { out, verbose, times, doing, stage: None, object: String::new() }
+    }
+
+    /// Says a line of a verbose one.
+    fn step(&mut self, line: &str) {
+        let times = self.times.as_mut().map(StepTimes::next).unwrap_or_default();
+        self.out.line(&format!("{times}{line}"));
     }
 
     /// Says what is begun.
@@ -222,9 +244,9 @@ impl Messages {
         self.stage = Some(progress.stage);
         progress.object.clone_into(&mut self.object);
         match progress.stage {
-            BackupStage::Rows => self.out.line(&format!("{} table {}", self.doing, progress.object)),
-            BackupStage::Indexes => self.out.line(&format!("building index {}", progress.object)),
-            BackupStage::Finishing => self.out.line("finishing"),
+            BackupStage::Rows => self.step(&format!("{} table {}", self.doing, progress.object)),
+            BackupStage::Indexes => self.step(&format!("building index {}", progress.object)),
+            BackupStage::Finishing => self.step("finishing"),
         }
     }
 
@@ -241,11 +263,10 @@ impl Messages {
         }
     }
 
-    pub(super) fn finished(&self, summary: &BackupSummary) {
+    pub(super) fn finished(&mut self, summary: &BackupSummary) {
         if self.verbose {
             let BackupSummary { relations, rows, blobs, bytes, .. } = summary;
-            self.out
-                .line(&format!("{relations} tables, {rows} rows, {blobs} blobs, {bytes} bytes of backup"));
+            self.step(&format!("{relations} tables, {rows} rows, {blobs} blobs, {bytes} bytes of backup"));
         }
     }
 }

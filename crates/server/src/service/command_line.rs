@@ -8,6 +8,7 @@ use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::spb;
 
 use super::backup::{Arguments, unsupported};
+use super::step_times::StepTimes;
 
 /// Around an argument.
 const QUOTE: u8 = 0xFF;
@@ -21,6 +22,8 @@ enum Meaning {
     Value,
     Verbose,
     VerboseValue,
+    /// Letters of times follow.
+    Times,
     PageSize,
     /// READ_ONLY or READ_WRITE follows.
     Mode,
@@ -77,7 +80,7 @@ const SWITCHES: [(&str, usize, Meaning); 47] = [
     ("ONE_AT_A_TIME", 1, Meaning::None),
     ("SKIP_DATA", 2, Meaning::SkipData),
     ("SERVICE", 2, Meaning::Value),
-    ("STATISTICS", 2, Meaning::Value),
+    ("STATISTICS", 2, Meaning::Times),
     ("TRANSPORTABLE", 1, Meaning::None),
     ("TRUSTED", 3, Meaning::None),
     ("USE_ALL_SPACE", 2, Meaning::None),
@@ -120,6 +123,10 @@ pub(super) fn parse(line: &[u8], restores: bool) -> Result<Arguments> {
             Meaning::VerboseValue => {
                 arguments.verbose = true;
                 words.next();
+            }
+            Meaning::Times => {
+                let letters = words.next().ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?;
+                arguments.times = Some(StepTimes::parse(&letters)?);
             }
             Meaning::PageSize => {
                 let size = words.next().and_then(|size| size.parse().ok());
@@ -184,7 +191,9 @@ mod tests {
         assert_eq!((restore.options, restore.verbose), (spb::restore::CREATE, false));
         assert_eq!((restore.page_size, restore.read_only), (Some(8192), false));
         let words = ["-rep", "-mo", "read_only", "-t", "-st", "td", "app.fbb", "new.fbd"];
-        assert!(parse(&line(&words), true).unwrap().read_only);
+        let restore = parse(&line(&words), true).unwrap();
+        assert!(restore.read_only && restore.times.is_some());
+        assert!(parse(&line(&["-b", "-st", "w", "d", "f"]), false).unwrap_err().has(isc::WISH_LIST));
     }
 
     #[test]

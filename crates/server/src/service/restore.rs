@@ -48,7 +48,7 @@ pub(super) fn start_restore(
         inactive_indexes: arguments.has(spb::restore::DEACTIVATE_IDX),
         no_validity: arguments.has(spb::restore::NO_VALIDITY),
     };
-    let Arguments { database, file, more_files, verbose, .. } = arguments;
+    let Arguments { database, file, more_files, verbose, times, .. } = arguments;
     check_may_create(shared, identity, &database, options.replace)?;
     let target = shared.locations.resolve(&database)?;
     let from_client = file == STDIN;
@@ -68,7 +68,7 @@ pub(super) fn start_restore(
         if from_client {
             files.push((file.clone(), Box::new(PipeInput(Arc::clone(pipe)))));
         }
-        let mut messages = Messages::new(pipe, verbose, "restoring");
+        let mut messages = Messages::new(pipe, (verbose, times), "restoring");
         // What gbak says then comes first: it names the switch that is missing.
         let in_the_way = |error: Error| match error.has(isc::DB_OR_FILE_EXISTS) {
             true => Error::new(GBAK_DB_EXISTS).with(database.as_str()).and_all(error),
