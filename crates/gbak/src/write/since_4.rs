@@ -2,6 +2,8 @@
 //!
 //! A program is looked through for the codes with their names, not read: at worst a backup is of a newer format than it need be.
 
+use std::ops::RangeInclusive;
+
 /// Codes before the name of a function, and of an aggregate.
 const FUNCTION: u8 = 186;
 const AGGREGATE: u8 = 199;
@@ -19,8 +21,10 @@ const PACKAGES: [&str; 3] = ["RDB$BLOB_UTIL", "RDB$PROFILER", "RDB$TIME_ZONE_UTI
 /// A window with a frame, and what comes first in it: PARTITION BY, ORDER BY, its values.
 const FRAMED_WINDOW: u8 = 211;
 const OF_WINDOW: [u8; 3] = [1, 2, 3];
-/// LATERAL, and what its rows may come from: tables, groups, other queries.
+/// LATERAL, how many sources it has, and what its rows may come from: tables, groups, other queries. More of them would be letters: LATERAL
+/// itself is an `n`.
 const LATERAL: u8 = 110;
+const COUNTS: RangeInclusive<u8> = 1..=31;
 const SOURCES: [u8; 8] = [67, 74, 76, 79, 119, 124, 146, 195];
 /// Session management: a text that is executed.
 const SET: [&[u8]; 2] = [&[176, 21, 15], b"SET "];
@@ -76,7 +80,7 @@ pub(super) fn needs_firebird_4(program: &[u8]) -> bool {
     let [execute, set] = SET;
     let is_newer = |rest: &[u8]| match rest {
         [FRAMED_WINDOW, _, part, ..] if OF_WINDOW.contains(part) => true,
-        [LATERAL, _, source, ..] if SOURCES.contains(source) => true,
+        [LATERAL, count, source, ..] if COUNTS.contains(count) && SOURCES.contains(source) => true,
         // Between the two stand the character set and the length.
         [..] if rest.starts_with(execute) && rest.get(7..).is_some_and(|text| text.starts_with(set)) => true,
         [before, of, ..] if BEFORE_TYPES.contains(before) && TYPES.contains(of) => true,
@@ -101,6 +105,12 @@ mod tests {
         assert!(!needs_firebird_4(&[5, 131, 8, 0, 45, 76]));
         assert!(needs_firebird_4(&[5, 211, 2, 3, 1, 0, 76]));
         assert!(needs_firebird_4(&[5, 110, 1, 74, 1, b'T', 0, 255, 76]));
+        for text in ["now", "unknown", "in London", "an Order"] {
+            assert!(
+                !needs_firebird_4(&[&[5, 21, 15, 0, 0, 9, 0], text.as_bytes(), &[76]].concat()),
+                "{text}"
+            );
+        }
         assert!(needs_firebird_4(&[[5, 194, 13].as_slice(), b"RDB$BLOB_UTIL", &[0, 76]].concat()));
         assert!(!needs_firebird_4(&[5, 194, 1, b'P', 1, b'F', 0, 76]));
         assert!(needs_firebird_4(
