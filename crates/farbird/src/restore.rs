@@ -153,7 +153,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     &bar,
                 );
                 bar.finish_and_clear();
-                Outcome::of_size(restored?)
+                let (bytes, told) = restored?;
+                differences = told;
+                Outcome::of_size(bytes)
             }
         },
     };

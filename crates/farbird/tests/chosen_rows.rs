@@ -215,6 +215,11 @@ fn servers_leave_out_what_tools_ask_them_to() {
     assert_eq!(rows(folder, &target), "0 0 1");
     ask(folder, &target, "insert into log_1 values (null, null)");
 
+    let target = server.named("orphans.fbd");
+    let said = ends(folder, &["restore", "all.fbb", &target, "--skip-data", "parent"], 1);
+    assert!(said.contains("of table CHILD"), "{said}");
+    assert_eq!(rows(folder, &target), "0 2 1");
+
     let manager = server.named("service_mgr");
     let run = |name: &str, arguments: &[&str]| {
         let output = tool(folder, name, arguments)?;

@@ -6,10 +6,14 @@ use std::io::{Read, Write};
 use anyhow::Context;
 use farbird_client::blocking::Services;
 use farbird_client::{BackupOptions, ConnectOptions, Heard, Location, RestoreOptions};
+use farbird_engine::backup::Difference;
 use farbird_types::{Error, isc};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Interrupt;
+
+/// What a server puts before what it warns of.
+const WARNING: &str = "WARNING: ";
 
 /// Why a conversation about bytes ended.
 enum Failure {
@@ -90,11 +94,17 @@ impl<'a> ServerRestore<'a> {
         ServerRestore { location, options, how, interrupt }
     }
 
-    /// Sends the backup that `input`, called `name`, holds; gives its size.
-    pub(crate) fn read(&self, mut input: impl Read, name: &str, bar: &ProgressBar) -> anyhow::Result<u64> {
+    /// Sends the backup that `input`, called `name`, holds; gives its size, and what is not as it was.
+    pub(crate) fn read(
+        &self,
+        mut input: impl Read,
+        name: &str,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<(u64, Vec<Difference>)> {
         let Location { host, port, database } = self.location;
         let services = Services::attach(host, *port, self.options)?;
         let input = RefCell::new(&mut input);
+        let mut differences = Vec::new();
         let restored = services.restore_with(
             database,
             &self.how,
@@ -107,7 +117,10 @@ impl<'a> ServerRestore<'a> {
             },
             |heard| {
                 match heard {
-                    Heard::Line(line) => bar.set_message(line.to_owned()),
+                    Heard::Line(line) => match line.strip_prefix(WARNING) {
+                        Some(warning) => differences.push(difference(warning)),
+                        None => bar.set_message(line.to_owned()),
+                    },
                     Heard::Sent(bytes) => bar.set_position(bytes),
                 }
                 match self.interrupt.cancel().is_raised() {
@@ -119,8 +132,14 @@ impl<'a> ServerRestore<'a> {
         let bytes =
             restored.map_err(|failure| self.interrupt.explain_failure(failure, "no database was made"))?;
         services.close()?;
-        Ok(bytes)
+        Ok((bytes, differences))
     }
+}
+
+/// What a server warns of: an object, and what became of it.
+fn difference(warning: &str) -> Difference {
+    let (object, reason) = warning.split_once(": ").unwrap_or((warning, ""));
+    Difference { object: object.to_owned(), reason: reason.to_owned() }
 }
 
 impl Interrupt {

@@ -27,6 +27,9 @@ const RESTORE: &str = "Restore Database";
 /// The code of gbak's message that a database is in the way and takes a switch to be replaced (its facility is 12).
 const GBAK_DB_EXISTS: u32 = 336_330_766;
 
+/// What gbak puts before what it warns of.
+const WARNING: &str = "WARNING: ";
+
 /// What a backup is read from.
 type Input = Box<dyn Read + Send>;
 
@@ -96,7 +99,7 @@ pub(super) fn start_restore(
             restored.map_err(in_the_way)?
         };
         let Restored { summary, differences } = restored;
-        differences.iter().for_each(|it| messages.say(&format!("{}: {}", it.object, it.reason)));
+        differences.iter().for_each(|it| messages.say(&format!("{WARNING}{}: {}", it.object, it.reason)));
         if options.inactive_indexes {
             messages.say("indexes are inactive, but for those of keys: there are no inactive keys");
         }
