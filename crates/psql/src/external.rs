@@ -117,9 +117,10 @@ pub(super) fn target(
     if is_own {
         return Ok(None);
     }
-    // As in Firebird only whoever says nothing but a ROLE is taken for who is attached.
+    // As in Firebird only whoever says nothing but a ROLE is taken for who is attached: who has logged in, whom mappings then make the same
+    // user again.
     let is_own_login = source.is_none() && user.is_none() && password.is_none();
-    let login = if is_own_login { &session.server.user } else { own_user };
+    let login = if is_own_login { &session.server.login } else { own_user };
     let user = user.unwrap_or_else(|| login.clone());
     Ok(Some(ExternalTarget {
         data_source: source.map(|source| of_provider(&source)).transpose()?,

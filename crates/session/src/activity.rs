@@ -76,6 +76,8 @@ impl Session {
 /// nothing to it, for everybody who has a database can make some.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerUser {
+    /// Whoever has logged in, before any mapping.
+    pub login: String,
     /// The user.
     pub user: String,
     /// The role that a global mapping gives.

@@ -28,8 +28,9 @@ impl MappedLogin {
         options: &mut AttachOptions,
     ) -> Result<MappedLogin> {
         let plugin = options.client.authentication.clone();
+        let name = options.user.clone();
         if plugin.is_empty() {
-            let server = ServerUser { user: options.user.clone(), role: None };
+            let server = ServerUser { login: name.clone(), user: name, role: None };
             return Ok(MappedLogin { server, trusted_role: None });
         }
         let global = users.mappings()?;
@@ -40,9 +41,10 @@ impl MappedLogin {
         // Contradictions of the server's are none for a database that decides itself; whoever it is has no rights elsewhere then.
         let server = match to_server {
             Ok(Mapped { user, role }) => {
-                ServerUser { user: user.unwrap_or_else(|| options.user.clone()), role }
+                let user = user.unwrap_or_else(|| name.clone());
+                ServerUser { login: name, user, role }
             }
-            Err(_) => ServerUser::default(),
+            Err(_) => ServerUser { login: name, ..ServerUser::default() },
         };
         if let Some(user) = mapped.user {
             options.user = user;

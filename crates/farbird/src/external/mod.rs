@@ -162,7 +162,12 @@ impl External {
             }
         }
         let watch = Arc::new(Watch::new(Arc::clone(interrupt)));
-        let mut options = ConnectOptions::new(key.user.clone(), password);
+        let user = match key.is_own_login {
+            // As it is, small letters and all.
+            true => format!("\"{}\"", key.user.replace('"', "\"\"")),
+            false => key.user.clone(),
+        };
+        let mut options = ConnectOptions::new(user, password);
         options.role.clone_from(&key.role);
         options.tuning.rollback_at_once = true;
         options.attach.raw.push((CALL_DEPTH, key.depth.to_le_bytes().to_vec()));
