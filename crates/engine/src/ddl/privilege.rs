@@ -129,20 +129,25 @@ fn creates_databases(ast: &GrantStatement) -> bool {
         if actions.contains(&WrittenAction::Create))
 }
 
-/// Refuses what Firebird refuses of CREATE DATABASE.
+/// Refuses what would have no effect where CREATE DATABASE is granted, and what Firebird refuses of it.
 fn check_database_creators(ast: &GrantStatement) -> Result<()> {
-    let (grantees, option, granted_by) = match ast {
-        GrantStatement::Grant { grantees, with_grant_option, granted_by, .. } => {
-            (grantees, with_grant_option, granted_by)
+    let (privileges, grantees, option, granted_by) = match ast {
+        GrantStatement::Grant { privileges, grantees, with_grant_option, granted_by } => {
+            (privileges, grantees, with_grant_option, granted_by)
         }
-        GrantStatement::Revoke { grantees, grant_option_for, granted_by, .. } => {
-            (grantees, grant_option_for, granted_by)
+        GrantStatement::Revoke { privileges, grantees, grant_option_for, granted_by } => {
+            (privileges, grantees, grant_option_for, granted_by)
         }
         _ => return Ok(()),
     };
-    let is_known = |it: &Grantee| matches!(it.kind, Some(GranteeKind::User | GranteeKind::Role));
-    if !grantees.iter().all(is_known) {
-        return Err(error::unsupported("CREATE DATABASE for others than USER or ROLE"));
+    let is_alone = |actions: &[WrittenAction]| actions.iter().all(|it| matches!(it, WrittenAction::Create));
+    if !matches!(privileges, Privileges::Ddl { actions, .. } if is_alone(actions)) {
+        return Err(error::unsupported(
+            "CREATE DATABASE together with ALTER or DROP, which are of one database",
+        ));
+    }
+    if !grantees.iter().all(|it| matches!(it.kind, Some(GranteeKind::User))) {
+        return Err(error::unsupported("CREATE DATABASE for others than USER"));
     }
     match *option || granted_by.is_some() {
         true => Err(error::unsupported("an option or GRANTED BY for CREATE DATABASE")),
@@ -317,8 +322,12 @@ fn resolve_ddl(kind: DdlPrivilegeObject, actions: &[WrittenAction]) -> (Object, 
         WrittenAction::Alter => 'L',
         WrittenAction::Drop => 'O',
     };
-    let letters: Vec<char> =
-        if actions.is_empty() { vec!['C', 'L', 'O'] } else { actions.iter().map(letter).collect() };
+    let letters: Vec<char> = match (kind, actions) {
+        // To create one is nothing that one database could allow.
+        (DdlPrivilegeObject::Database, []) => vec!['L', 'O'],
+        (_, []) => vec!['C', 'L', 'O'],
+        (_, actions) => actions.iter().map(letter).collect(),
+    };
     let items = letters.into_iter().map(|letter| Item { letter, column: None }).collect();
     (Object { name: name.to_owned(), number, kind: None }, items)
 }
