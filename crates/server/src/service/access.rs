@@ -13,7 +13,7 @@ use crate::handshake::Identity;
 use crate::shared::Shared;
 
 /// Attaches as the user, for what takes the privilege of a tool: administrators, the database's owner, and roles that have it.
-/// Triggers of the database fire for all but administrators.
+/// Triggers of the database fire for all but administrators and gfix.
 ///
 /// # Errors
 /// `isc_adm_task_denied` with the privilege; for administrators why it cannot be attached to.
@@ -25,16 +25,21 @@ pub(super) fn attach(
 ) -> Result<Attachment> {
     let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
     let mut options = attach_options(identity);
-    options.no_database_triggers = identity.admin;
+    options.no_database_triggers = identity.admin || tool == Tool::Gfix;
     options.client.tool = Some(tool).filter(|_| !identity.admin);
     let attached =
         shared.locations.resolve(database).and_then(|path| shared.engine.attach(&path, options, users));
     // Whoever may not do it is not told what the file is, nor whether there is one.
-    attached.map_err(|error| match (identity.admin, tool) {
-        (true, _) => error,
-        (false, Tool::Gbak) => denied("USE_GBAK_UTILITY"),
-        (false, Tool::Gfix) => denied("USE_GFIX_UTILITY"),
-        (false, Tool::Nbackup) => denied("USE_NBACKUP_UTILITY"),
+    attached.map_err(|error| {
+        if identity.admin {
+            return error;
+        }
+        tracing::info!(user = identity.user, database, %error, "a service could not attach");
+        denied(match tool {
+            Tool::Gbak => "USE_GBAK_UTILITY",
+            Tool::Gfix => "USE_GFIX_UTILITY",
+            Tool::Nbackup => "USE_NBACKUP_UTILITY",
+        })
     })
 }
 

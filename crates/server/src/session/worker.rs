@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farbird_engine::api::{AttachOptions, ClientDescription};
+use farbird_engine::api::{AttachOptions, ClientDescription, CreateDatabaseOptions};
 use farbird_engine::attachment::Attachment;
 use farbird_engine::maintenance::Maintenance;
 use farbird_engine::session::Tool;
@@ -697,13 +697,18 @@ impl Worker {
             AttachKind::Create if !self.may_create(identity, path, parameters)? => {
                 Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(name))
             }
-            AttachKind::Create => match &parameters.gbak {
-                Some(version) => {
-                    let is_of_3 = version.contains("V3.");
-                    engine.create_restored_database(path, &parameters.create, options, users, is_of_3)
+            AttachKind::Create => {
+                // What has come into being since it was looked for is no more theirs to replace.
+                let overwrite = parameters.create.overwrite && identity.admin;
+                let create = CreateDatabaseOptions { overwrite, ..parameters.create.clone() };
+                match &parameters.gbak {
+                    Some(version) => {
+                        let is_of_3 = version.contains("V3.");
+                        engine.create_restored_database(path, &create, options, users, is_of_3)
+                    }
+                    None => engine.create_database(path, &create, options, users),
                 }
-                None => engine.create_database(path, &parameters.create, options, users),
-            },
+            }
             // Nobody but an origin knows of programs that have not asked yet.
             _ if parameters.is_ahead && self.introduction.is_some() => {
                 engine.attach_ahead(path, options, users)?.ok_or_else(|| Error::new(isc::WISH_LIST))
