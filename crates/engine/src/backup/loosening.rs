@@ -2,7 +2,7 @@
 //!
 //! Source: gbak of Firebird 5, -inactive and -no_validity; unlike there keys have active indexes and columns that are NOT NULL.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farbird_store::{Projection, RelationScan, RowBatch, Transaction};
@@ -89,9 +89,16 @@ pub(super) fn without_dangling_keys(
 ) -> Result<Vec<(CatalogObject, Difference)>> {
     let mut changed = Vec::new();
     let view = transaction.view()?;
-    let is_empty = |name: &str| -> Result<bool> {
+    let mut known = BTreeMap::new();
+    let mut is_empty = |name: &str| -> Result<bool> {
+        if let Some(empty) = known.get(name) {
+            return Ok(*empty);
+        }
         let Some(relation) = catalog.relation(name) else { return Ok(false) };
-        Ok(transaction.count_rows(&layout(relation), &view)? == 0)
+        let mut scan = RelationScan::new(layout(relation), view.clone(), Projection::of([]));
+        let empty = !scan.next_batch(transaction, 1, &mut RowBatch::new())?;
+        known.insert(name.to_owned(), empty);
+        Ok(empty)
     };
     for relation in catalog.relations.values().filter(|it| it.kind == RelationKind::Table) {
         let mut left = Relation::clone(relation);

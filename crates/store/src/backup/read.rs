@@ -429,7 +429,7 @@ impl<'a> Restore<'a, '_> {
                 OwnedItem::Blob { bytes, segments, options, is_shared: false, .. }
                     if filling.is_passed_over =>
                 {
-                    pass_over_blob(items, options.stream, bytes, segments)?;
+                    pass_over_blob(items, options.stream, (bytes, segments), self.cancel)?;
                     self.count_blob(bytes, false);
                 }
                 OwnedItem::SharedBlob { bytes, .. } if filling.is_passed_over => {
@@ -627,11 +627,12 @@ impl<'a> Restore<'a, '_> {
 fn pass_over_blob<R: Read>(
     items: &mut Items<R>,
     stream: bool,
-    bytes: u64,
-    segments: u64,
+    (bytes, segments): (u64, u64),
+    cancel: &CancelFlag,
 ) -> BackupResult<()> {
     let (mut bytes_left, mut segments_left) = (bytes, if stream { 0 } else { segments });
     while bytes_left > 0 || segments_left > 0 {
+        cancel.check()?;
         let OwnedItem::BlobContents { goes_on, pieces } = items.next()? else {
             return Err(items.damaged("a blob: its contents end early"));
         };
