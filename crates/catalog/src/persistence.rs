@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::num::NonZero;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use farbird_store::{CancelFlag, Store, TransactionOptions};
 use farbird_types::{Error, Result, isc};
@@ -126,6 +126,22 @@ impl Catalog {
 /// Fewer entries are decoded before a second thread has begun.
 const ENTRIES_PER_THREAD: usize = 2_000;
 
+/// A part of the entries.
+enum Part<'scope> {
+    Running(ScopedJoinHandle<'scope, Result<Vec<CatalogObject>>>),
+    Decoded(Result<Vec<CatalogObject>>),
+}
+
+impl Part<'_> {
+    /// Its objects.
+    fn end(self) -> Result<Vec<CatalogObject>> {
+        match self {
+            Part::Running(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Part::Decoded(objects) => objects,
+        }
+    }
+}
+
 /// The objects of entries, in their order. Decoding is most of what opening a database of many tables takes: all processors share it.
 ///
 /// # Errors
@@ -140,12 +156,13 @@ fn decode_all(entries: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<CatalogObject>> {
         return decode(entries);
     }
     let parts = thread::scope(|scope| {
-        let parts = entries.chunks(entries.len().div_ceil(threads));
-        let running: Vec<_> = parts.map(|part| scope.spawn(move || decode(part))).collect();
-        let ended = running.into_iter().map(|part| part.join());
-        ended
-            .map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<Vec<_>>>()
+        // Where the system gives no thread the part is decoded here.
+        let begin = |part| match thread::Builder::new().spawn_scoped(scope, move || decode(part)) {
+            Ok(running) => Part::Running(running),
+            Err(_) => Part::Decoded(decode(part)),
+        };
+        let parts: Vec<_> = entries.chunks(entries.len().div_ceil(threads)).map(begin).collect();
+        parts.into_iter().map(Part::end).collect::<Result<Vec<_>>>()
     });
     Ok(parts?.into_iter().flatten().collect())
 }
