@@ -502,6 +502,13 @@ fn no_connection_waits_in_a_database_of_this_server() {
     assert_eq!(rows(&here, &block("select 1 from rdb$database", &as_sysdba)).expect("rows"), ["1"]);
     let idle = "select rdb$get_context('SYSTEM', 'EXT_CONN_POOL_IDLE_COUNT') from rdb$database";
     assert_eq!(rows(&here, idle).expect("rows"), ["0"]);
+    // It has been told to go; the server may be at that still.
+    let others = "select count(*) from mon$attachments where mon$attachment_id <> current_connection and mon$system_flag = 0";
+    let gone = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        rows(&here, others).expect("rows") == ["0"]
+    });
+    assert!(gone, "a connection stays");
     here.drop_database().expect("nobody else has it");
 }
 
