@@ -224,13 +224,13 @@ impl Messages {
         doing: &'static str,
     ) -> Messages {
         let out = PipeMessages(Arc::clone(pipe));
-        if let Some(times) = times.as_ref().filter(|_| verbose) {
+        if let Some(times) = &times {
             out.line(&times.header());
         }
         Messages { out, verbose, times, doing, stage: None, object: String::new() }
     }
 
-    /// Says a line of a verbose one.
+    /// Says a line, with its times.
     fn step(&mut self, line: &str) {
         let times = self.times.as_mut().map(StepTimes::next).unwrap_or_default();
         self.out.line(&format!("{times}{line}"));
@@ -267,6 +267,8 @@ impl Messages {
         if self.verbose {
             let BackupSummary { relations, rows, blobs, bytes, .. } = summary;
             self.step(&format!("{relations} tables, {rows} rows, {blobs} blobs, {bytes} bytes of backup"));
+        } else if self.times.is_some() {
+            self.step("total statistics");
         }
     }
 }
