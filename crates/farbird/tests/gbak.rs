@@ -370,7 +370,7 @@ const PROGRAMS: &str = "
     comment on column t.c is 'computed''s';
     create view v_low as select a from t;
     create view v_high as select a from v_low;
-    alter view v_low as select a, sum(b) over (order by a rows unbounded preceding) as s from t where b > 0;
+    alter view v_low as select a, sum(b) over (order by a rows unbounded preceding exclude current row) as s from t where b > 0;
     comment on view v_low is 'low';
     comment on column v_low.a is 'column a';
     create index ix_late on t computed by (hash(cast(b as varchar(10)) using crc32));
@@ -379,7 +379,10 @@ const PROGRAMS: &str = "
     create index ix_part on t (a) where b > 5;
     alter character set utf8 set default collation unicode_ci;
     set term ^;
-    create procedure p (x int) returns (y int) as begin y = hash(x using crc32); suspend; end^
+    create procedure p (x int) returns (y int) as begin
+      select first 1 :x + count(*) over (order by a rows unbounded preceding exclude current row) from t into y;
+      suspend;
+    end^
     create function f (x int) returns int as begin return (select y from p(:x)); end^
     create package k as begin procedure q; end^
     create package body k as begin procedure q as declare i int; begin i = f(1); end end^
